@@ -7,22 +7,22 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 
-mod plain_user;
 mod step;
 mod suite;
 mod test;
 mod tidy;
+mod unprivileged_user;
 mod workspace;
 mod world;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
   check          format, lints and tidy, without tests
-  test [filter]  what CI runs; with a filter only the tests whose names contain it
-  tidy           the rules that no compiler knows
+  test [filter]  what CI runs; with a filter, only the tests whose names contain it
+  tidy           the project's own rules, which no compiler checks
   suite [--jobs N] [--interpreter P] [test_name]..
-                 CPython's own tests, in a guest and outside of one, compared
-  world          only install what the tests need, and say where";
+                 run CPython's own tests in a guest and outside, and compare
+  world          install the programs that the tests need, and print the folder";
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -40,8 +40,8 @@ fn run(args: &[&str]) -> Result<()> {
     let workspace = Workspace::read()?;
     match args {
         ["check"] => test::check(&workspace),
-        ["test"] => test::all(&workspace),
-        ["test", filter] => test::some(&workspace, filter),
+        ["test"] => test::run_all(&workspace),
+        ["test", filter] => test::run_filtered(&workspace, filter),
         ["tidy"] => tidy::run(&workspace),
         ["suite", options @ ..] => suite::run(&workspace, options),
         ["world"] => {

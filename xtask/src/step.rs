@@ -1,11 +1,11 @@
-//! Starting programs, and telling what is going on.
-#![expect(clippy::disallowed_methods, reason = "this program is made to start others")]
+//! Runs programs and reports progress.
+#![expect(clippy::disallowed_methods, reason = "xtask exists to start other programs")]
 
 use std::{ffi::OsStr, path::Path, process::Command, process::Stdio, time::Instant};
 
 use anyhow::{Context, Result, bail};
 
-/// Does one step and says how long it took.
+/// Runs one step and reports how long it took.
 pub(crate) fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
     say(&format!("== {name}"));
     let start = Instant::now();
@@ -15,7 +15,7 @@ pub(crate) fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T>
     result
 }
 
-/// Announces the last step; what it writes itself, the tests' result, stays the last line.
+/// Runs the last step without a report, so that the test result stays the last line.
 pub(crate) fn last_step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
     say(&format!("== {name}"));
     work().with_context(|| format!("the step `{name}` failed"))
@@ -30,7 +30,7 @@ pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {
     Command::new(program)
 }
 
-/// The cargo that started us.
+/// Returns a command for the cargo that started xtask.
 pub(crate) fn cargo(root: &Path) -> Command {
     let cargo = variable("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -42,9 +42,9 @@ pub(crate) fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name)
 }
 
-/// Runs to the end with our own output, or says in one sentence that it could not.
+/// Runs a command to its end, with inherited output.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let shown = shown(command);
+    let shown = command_line(command);
     let status = command.status().with_context(|| format!("`{shown}` does not start"))?;
     if !status.success() {
         bail!("`{shown}` ended with {status}");
@@ -52,9 +52,9 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
-/// What it wrote to its standard output; its standard error stays ours.
+/// Runs a command and returns its stdout; stderr is inherited.
 pub(crate) fn output(command: &mut Command) -> Result<String> {
-    let shown = shown(command);
+    let shown = command_line(command);
     let output = command
         .stderr(Stdio::inherit())
         .output()
@@ -62,16 +62,16 @@ pub(crate) fn output(command: &mut Command) -> Result<String> {
     if !output.status.success() {
         bail!("`{shown}` ended with {}", output.status);
     }
-    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` wrote no UTF-8"))
+    String::from_utf8(output.stdout).with_context(|| format!("`{shown}` did not write UTF-8"))
 }
 
-/// Whether it starts and succeeds, in silence.
+/// Returns true if a command succeeds; its output is discarded.
 pub(crate) fn works(command: &mut Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())
 }
 
-fn shown(command: &Command) -> String {
+fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     words.map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! CI, and what everybody runs before they push.
+//! `cargo xtask check` and `cargo xtask test`: what CI runs.
 
 use std::path::Path;
 
@@ -6,14 +6,14 @@ use anyhow::{Context, Result};
 use serde_json::Value;
 
 use crate::{
-    plain_user::{self, Built},
     step::{cargo, last_step, output, run, say, step, works},
     tidy,
+    unprivileged_user::{self, TestBinaries},
     workspace::Workspace,
     world,
 };
 
-/// Everything but the tests.
+/// Runs everything except the tests.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     let root = &workspace.root;
     if works(cargo(root).args(["fmt", "--version"])) {
@@ -30,7 +30,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
     step("tidy", || tidy::run(workspace))
 }
 
-pub(crate) fn all(workspace: &Workspace) -> Result<()> {
+pub(crate) fn run_all(workspace: &Workspace) -> Result<()> {
     let world = step("world", || world::install(workspace))?;
     check(workspace)?;
     if workspace.has_benches() {
@@ -39,32 +39,34 @@ pub(crate) fn all(workspace: &Workspace) -> Result<()> {
         bench.args(smoke).env("CODEXEC_WORLD", &world);
         step("benches, each once", || run(&mut bench))?;
     }
-    tests(workspace, &world, None)
+    run_tests(workspace, &world, None)
 }
 
-pub(crate) fn some(workspace: &Workspace, filter: &str) -> Result<()> {
+pub(crate) fn run_filtered(workspace: &Workspace, filter: &str) -> Result<()> {
     let world = step("world", || world::install(workspace))?;
-    tests(workspace, &world, Some(filter))
+    run_tests(workspace, &world, Some(filter))
 }
 
-fn tests(workspace: &Workspace, world: &Path, filter: Option<&str>) -> Result<()> {
+fn run_tests(workspace: &Workspace, world: &Path, filter: Option<&str>) -> Result<()> {
     let root = &workspace.root;
     let built = step("build", || build(root))?;
-    let as_ourselves = || {
+    let as_current_user = || {
         let mut tests = cargo(root);
         tests.args(["test", "--workspace"]).args(filter);
-        // A test whose tool is missing fails here: the world was just installed.
+        // A test whose tool is missing must fail: all tools were just installed.
         run(tests.env("CODEXEC_WORLD", world).env("CODEXEC_REQUIRE_ALL", "1"))
     };
-    if plain_user::is_root() {
-        step("tests as root", as_ourselves)?;
-        last_step("tests as a plain user", || plain_user::test(root, &built, world, filter))
+    if unprivileged_user::is_root() {
+        step("tests as root", as_current_user)?;
+        last_step("tests as an unprivileged user", || {
+            unprivileged_user::test(root, &built, world, filter)
+        })
     } else {
-        last_step("tests (as root they also run as a plain user)", as_ourselves)
+        last_step("tests (root also runs them as an unprivileged user)", as_current_user)
     }
 }
 
-fn build(root: &Path) -> Result<Built> {
+fn build(root: &Path) -> Result<TestBinaries> {
     let mut build = cargo(root);
     build.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
     let messages = output(&mut build)?;
@@ -79,5 +81,8 @@ fn build(root: &Path) -> Result<Built> {
         });
         found.with_context(|| format!("cargo built no {kind} target `{name}`"))
     };
-    Ok(Built { it: program("test", "it")?.into(), codexec: program("bin", "codexec")?.into() })
+    Ok(TestBinaries {
+        it: program("test", "it")?.into(),
+        codexec: program("bin", "codexec")?.into(),
+    })
 }

@@ -1,4 +1,4 @@
-//! The rules that no compiler knows. Every finding is a sentence: where, what, what to do.
+//! The project's own rules. Each finding says where, what is wrong, and what to do.
 
 use std::{fs, io, path::Path};
 
@@ -7,17 +7,17 @@ use anyhow::{Context, Result, bail};
 use crate::{step, workspace::Workspace};
 
 mod crates;
+mod documents;
 mod sources;
-mod texts;
 mod threats;
 
 /// A text file of the repository; its path is relative to the root, with `/`.
-pub(crate) struct Text {
+pub(crate) struct TextFile {
     pub(crate) path: String,
     pub(crate) text: String,
 }
 
-/// Not ours, or not written by hand.
+/// Generated or third-party files and folders.
 const SKIPPED: &[&str] = &[".git", "target", "node_modules", "Cargo.lock"];
 
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
@@ -25,7 +25,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let mut findings = crates::check(&workspace.metadata);
     findings.extend(sources::check(&files));
     findings.extend(threats::check(&files));
-    findings.extend(texts::check(&files));
+    findings.extend(documents::check(&files));
     for finding in &findings {
         step::say(finding);
     }
@@ -36,7 +36,7 @@ pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     }
 }
 
-fn files(root: &Path) -> Result<Vec<Text>> {
+fn files(root: &Path) -> Result<Vec<TextFile>> {
     let mut files = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
@@ -59,14 +59,14 @@ fn files(root: &Path) -> Result<Vec<Text>> {
     Ok(files)
 }
 
-/// Nothing for what is not text.
-fn read(root: &Path, path: &Path) -> Option<Text> {
+/// Reads a file; `None` if it is not UTF-8.
+fn read(root: &Path, path: &Path) -> Option<TextFile> {
     let text = fs::read_to_string(path).ok()?;
     let path = path.strip_prefix(root).unwrap_or(path).to_string_lossy().into_owned();
-    Some(Text { path, text })
+    Some(TextFile { path, text })
 }
 
-impl Text {
+impl TextFile {
     fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }

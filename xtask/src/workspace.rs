@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::step;
 
-/// What cargo says of this workspace.
+/// The workspace as `cargo metadata` describes it.
 pub(crate) struct Workspace {
     pub(crate) root: PathBuf,
     pub(crate) target: PathBuf,
@@ -16,7 +16,7 @@ impl Workspace {
     pub(crate) fn read() -> Result<Workspace> {
         let mut cargo = step::cargo(".".as_ref());
         let text = step::output(cargo.args(["metadata", "--no-deps", "--format-version", "1"]))?;
-        let metadata: Value = serde_json::from_str(&text).context("cargo metadata is no JSON")?;
+        let metadata: Value = serde_json::from_str(&text).context("cargo metadata is not JSON")?;
         let path = |name: &str| -> Result<PathBuf> {
             let path = metadata.get(name).and_then(Value::as_str);
             Ok(path.with_context(|| format!("cargo metadata has no {name}"))?.into())

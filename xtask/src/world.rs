@@ -1,11 +1,10 @@
-//! What the tests need and cargo does not bring: real MCP servers and clients, in fixed
-//! versions, in a folder of our own.
+//! Installs the programs that the tests need and cargo does not provide: real MCP servers and
+//! clients, in fixed versions, in one folder (the "world").
 //!
 //! - `npm/node_modules/.bin/`: `mcp-server-everything`, `mcp-server-filesystem`,
 //!   `mcp-inspector`, `conformance`, `tsc`, and `node`, a Node 24 (some need at least 22)
 //! - `fleet/node_modules/.bin/`: more MCP servers that start without a network
-//! - `venv/bin/`: `python` with the official SDK (`mcp`) and the packages that people work with,
-//!   and more such servers
+//! - `venv/bin/`: `python` with the official SDK (`mcp`), common packages, and more such servers
 
 use std::{
     env::consts::ARCH,
@@ -19,8 +18,8 @@ use std::{
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    plain_user::{is_root, may_read},
     step,
+    unprivileged_user::{is_root, is_world_readable},
     workspace::Workspace,
 };
 
@@ -33,7 +32,7 @@ const NPM: &[&str] = &[
     "@toon-format/toon@4.4.0",
 ];
 
-/// In a folder of their own: what they depend on would else be what the others get.
+/// MCP servers in their own folder, so that their dependencies do not replace those of `NPM`.
 const FLEET: &[&str] = &[
     "@modelcontextprotocol/server-memory@2026.8.31",
     "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
@@ -52,7 +51,7 @@ const FLEET: &[&str] = &[
     "@cyanheads/git-mcp-server@2.15.3",
 ];
 
-/// Its packages are named after the machine they are for.
+/// The package of this version is named after the architecture.
 const NODE_VERSION: &str = "24.21.0";
 
 const PYTHON: &[&str] = &[
@@ -70,16 +69,16 @@ const PYTHON: &[&str] = &[
     "pillow==13.0.0",
 ];
 
-/// The oldest that the official SDK runs on, and the parts of it that a virtual environment
-/// needs. Prints where the interpreter keeps its library.
+/// Checks the oldest version that the official SDK supports, and the modules that a virtual
+/// environment needs. Prints the paths of the interpreter and its library.
 const PROBE: &str = "import sys, os, venv, ensurepip
 assert sys.version_info >= (3, 10)
 print(os.path.realpath(sys.executable)); print(os.path.realpath(os.__file__))";
 
-/// Installs what is not there yet, and says where it is.
+/// Installs everything that is missing, and returns the folder.
 pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
-    let world = folder(&workspace.target)?;
-    let python = python()?;
+    let world = world_folder(&workspace.target)?;
+    let python = find_python()?;
     let node = node_package();
     let packages = [NPM.join("\n"), node.clone(), FLEET.join("\n"), PYTHON.join("\n")];
     let stamp = format!("{}\n{}\n", packages.join("\n"), python.display());
@@ -87,7 +86,7 @@ pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
     if fs::read_to_string(&stamp_path).is_ok_and(|there| there == stamp) {
         return Ok(world);
     }
-    // What an interrupted installation left behind is not repaired, but made anew.
+    // Start over: an interrupted installation is not repaired.
     for name in ["stamp", "npm", "fleet", "venv"] {
         remove(&world.join(name))?;
     }
@@ -102,16 +101,16 @@ pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
     });
     npm.map_err(|_| anyhow::anyhow!("the npm thread panicked"))??;
     venv?;
-    fs::write(&stamp_path, stamp).context("the stamp cannot be written")?;
+    fs::write(&stamp_path, stamp).context("cannot write the stamp")?;
     Ok(world)
 }
 
-/// In the target folder, unless a plain user could not read it there.
-fn folder(target: &Path) -> Result<PathBuf> {
-    fs::create_dir_all(target).context("the target folder cannot be made")?;
-    if !is_root() || may_read(target) {
+/// Returns the folder: in the target folder, unless an unprivileged user could not read it there.
+fn world_folder(target: &Path) -> Result<PathBuf> {
+    fs::create_dir_all(target).context("cannot create the target folder")?;
+    if !is_root() || is_world_readable(target) {
         let world = target.join("world");
-        fs::create_dir_all(&world).context("the folder `world` cannot be made")?;
+        fs::create_dir_all(&world).context("cannot create the folder `world`")?;
         return Ok(world);
     }
     let world = PathBuf::from("/var/tmp/codexec-world");
@@ -121,14 +120,14 @@ fn folder(target: &Path) -> Result<PathBuf> {
     }
     let found = fs::symlink_metadata(&world)?;
     if !found.is_dir() || found.uid() != 0 || found.mode() & 0o022 != 0 {
-        bail!("{} is not a folder that only root can write; remove it", world.display());
+        bail!("{} must be a folder that only root can write; remove it", world.display());
     }
     Ok(world)
 }
 
-/// The first interpreter that can make a virtual environment; as root, one that a plain user
-/// can start too (an interpreter under root's home is not).
-fn python() -> Result<PathBuf> {
+/// Finds the first interpreter that can create a virtual environment. For root, an unprivileged
+/// user must be able to start it too (unlike one in root's home).
+fn find_python() -> Result<PathBuf> {
     let names = ["python3", "/usr/bin/python3", "/usr/local/bin/python3"];
     let working: Vec<(&str, String)> = names
         .into_iter()
@@ -137,11 +136,12 @@ fn python() -> Result<PathBuf> {
             Some((name, step::output(step::command(name).args(["-c", PROBE])).ok()?))
         })
         .collect();
-    let is_fine = |paths: &str| !is_root() || paths.lines().all(|path| may_read(path.as_ref()));
+    let is_fine =
+        |paths: &str| !is_root() || paths.lines().all(|path| is_world_readable(path.as_ref()));
     let Some((name, _)) = working.iter().find(|(_, paths)| is_fine(paths)) else {
         bail!(
-            "no Python 3.10 or newer with `venv` and `ensurepip` that every user can start was \
-             found as {}; install one (Debian: python3-venv)",
+            "none of {} is a Python 3.10 or newer with `venv` and `ensurepip` that every user can \
+             start; install one (Debian: python3-venv)",
             names.join(", ")
         );
     };
@@ -155,23 +155,23 @@ fn node_package() -> String {
 
 fn install_npm(prefix: &Path, packages: &[&str]) -> Result<()> {
     fs::create_dir_all(prefix)?;
-    let mut npm = readable("npm");
+    let mut npm = readable_command("npm");
     npm.args(["install", "--no-audit", "--no-fund", "--ignore-scripts", "--loglevel=error"]);
     npm.arg("--prefix").arg(prefix).args(packages);
-    step::output(&mut npm).context("npm (it comes with Node.js) could not install")?;
+    step::output(&mut npm).context("npm install failed (npm comes with Node.js)")?;
     Ok(())
 }
 
 fn install_python(venv: &Path, python: &Path) -> Result<()> {
-    step::run(readable("env").arg(python).args(["-m", "venv"]).arg(venv))?;
-    let mut pip = readable("env");
+    step::run(readable_command("env").arg(python).args(["-m", "venv"]).arg(venv))?;
+    let mut pip = readable_command("env");
     pip.arg(venv.join("bin/python"));
     pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PYTHON);
     step::run(&mut pip)
 }
 
-/// A program whose files other users can read, whatever our own mask says.
-fn readable(program: &str) -> Command {
+/// Returns a command that creates files readable by other users, whatever the umask is.
+fn readable_command(program: &str) -> Command {
     let mut shell = step::command("sh");
     shell.args(["-c", "umask 022 && exec \"$0\" \"$@\"", program]);
     shell
@@ -181,7 +181,7 @@ fn remove(path: &Path) -> Result<()> {
     let removed = if path.is_dir() { fs::remove_dir_all(path) } else { fs::remove_file(path) };
     match removed {
         Err(err) if err.kind() != io::ErrorKind::NotFound => {
-            Err(err).with_context(|| format!("{} cannot be removed", path.display()))
+            Err(err).with_context(|| format!("cannot remove {}", path.display()))
         }
         Ok(()) | Err(_) => Ok(()),
     }

@@ -1,7 +1,7 @@
 use std::io;
 use std::time::Duration;
 
-use codexec_sandbox::Broken;
+use codexec_sandbox::LayerError;
 
 /// Why a run did not start. After the start a run cannot fail, it can only end.
 #[derive(Debug, thiserror::Error)]
@@ -12,7 +12,7 @@ pub enum ExecError {
         "{0}; run `codexec doctor` for help, or turn the layer off by name with `sandbox.lowered` \
          in config.toml"
     )]
-    Sandbox(Broken),
+    Sandbox(LayerError),
     #[error("{0}")]
     Interpreter(String),
     #[error("working_dir: {0}")]

@@ -1,7 +1,7 @@
 //! Decides the outcome of a run from what the host observed. The guest's own report counts only for
 //! the value that it returned or threw.
 
-use codexec_sandbox::Exit;
+use codexec_sandbox::WorkerExit;
 use codexec_types::{Crash, Json, Language, Limit, Outcome, Thrown, ThrownCode};
 
 /// The host's observations about the end of a guest.
@@ -9,7 +9,7 @@ pub(crate) struct Evidence {
     pub(crate) language: Language,
     /// The code was parsed. Before that, only our own parser has run.
     pub(crate) is_compiled: bool,
-    pub(crate) exit: Option<Exit>,
+    pub(crate) exit: Option<WorkerExit>,
     /// The wait status of the guest's first process, if the guest is a program.
     pub(crate) status: Option<i32>,
     pub(crate) ran_out_of_memory: bool,

@@ -6,10 +6,10 @@ use std::fs;
 use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 
-use codexec_sandbox::{read_attributed, write_with};
+use codexec_sandbox::{read_attributed, write_with_fds};
 use codexec_types::{
     ASK_HEAD_BYTES, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest, LONG_FRAME_BYTES,
-    MAX_ASK_BYTES, frame_length, id_of_long_ask, is_ask, refuse_long_ask,
+    MAX_ASK_BYTES, frame_length, id_of_long_ask, is_ask, oversized_ask_error,
 };
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -125,7 +125,7 @@ impl FrameInbox {
         let here = self.bytes.len().saturating_sub(body).min(length);
         self.start = body + here;
         self.skipping = length - here;
-        Ok(ReceivedFrame::Refused(id, refuse_long_ask(length)))
+        Ok(ReceivedFrame::Refused(id, oversized_ask_error(length)))
     }
 
     /// Reads more bytes. Returns `false` when the guest has closed its end. Cancel-safe.
@@ -179,7 +179,7 @@ impl FrameInbox {
 
 fn receive(body: &[u8]) -> Result<ReceivedFrame, FrameError> {
     match FromGuest::decode(body)? {
-        FromGuest::Ask { id, ask } => Ok(match ask.weigh() {
+        FromGuest::Ask { id, ask } => Ok(match ask.estimate_size() {
             Ok(weight) => ReceivedFrame::Ask(FromGuest::Ask { id, ask }, weight),
             Err(error) => ReceivedFrame::Refused(id, error),
         }),
@@ -254,7 +254,7 @@ impl FrameOutbox {
         let rest = frame.get(self.written..).unwrap_or_default();
         let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
         let now = if self.written == 0 { fds.as_slice() } else { &[] };
-        write_with(self.socket.as_ref().as_fd(), rest, now)
+        write_with_fds(self.socket.as_ref().as_fd(), rest, now)
     }
 
     /// Writes as much as the socket takes without waiting.

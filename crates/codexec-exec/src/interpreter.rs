@@ -5,7 +5,7 @@ mod python;
 
 use std::path::{Path, PathBuf};
 
-use codexec_sandbox::{Command, First, Launch, Rlimits, Room};
+use codexec_sandbox::{FirstProcess, Launch, ProgramCommand, Rlimits, Rootfs};
 use codexec_types::Language;
 
 use crate::engine::Engine;
@@ -17,7 +17,7 @@ pub(crate) use python::PythonZygote;
 /// The plan to start guests of one engine.
 pub(crate) struct Interpreter {
     pub(crate) launch: Launch,
-    pub(crate) first: First,
+    pub(crate) first: FirstProcess,
     pub(crate) python: Option<PythonZygote>,
     /// The directory of the packages that all guests of the language share.
     pub(crate) packages: Option<PathBuf>,
@@ -27,7 +27,7 @@ pub(crate) struct Interpreter {
 
 /// Returns every language with its interpreter, or the reason why there is none. Starts
 /// interpreters, so it must not be called while serving a request.
-pub fn interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
+pub fn list_interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
     let about = |language| {
         let found = match Engine::of(language) {
             Engine::Js => Ok("built in".to_owned()),
@@ -55,7 +55,7 @@ fn find_bash(settings: &Settings) -> Result<Interpreter, ExecError> {
     let arguments = ["--noprofile", "--norc"].map(str::to_owned).to_vec();
     let environment = guest_environment(settings, None);
     let name = program.display().to_string();
-    let first = First::Scripted(Command { program, arguments, environment });
+    let first = FirstProcess::Scripted(ProgramCommand { program, arguments, environment });
     Ok(Interpreter {
         launch: make_launch(settings, rootfs),
         first,
@@ -66,7 +66,7 @@ fn find_bash(settings: &Settings) -> Result<Interpreter, ExecError> {
 }
 
 /// Returns the launch options that all programs share.
-fn make_launch(settings: &Settings, rootfs: Room) -> Launch {
+fn make_launch(settings: &Settings, rootfs: Rootfs) -> Launch {
     let limits = settings.limits;
     let rlimits = Rlimits {
         // Engines reserve far more address space than they use; the memory of the whole tree is
@@ -82,7 +82,7 @@ fn make_launch(settings: &Settings, rootfs: Room) -> Launch {
         cpu_s: Some(limits.cpu.as_secs() + 1),
         file_bytes: limits.disk_bytes,
     };
-    Launch::programs(rootfs, rlimits, settings.lowered.clone())
+    Launch::for_programs(rootfs, rlimits, settings.lowered.clone())
 }
 
 /// System programs and libraries. Files of the user are shown only if they are added by name.
@@ -116,13 +116,13 @@ const GENERATED_FILES: &[(&str, &str)] = &[
 /// The directory of our own files in the rootfs.
 const SHIM_DIR: &str = "/opt/codexec";
 
-fn make_rootfs(settings: &Settings, more: Vec<PathBuf>) -> Room {
+fn make_rootfs(settings: &Settings, more: Vec<PathBuf>) -> Rootfs {
     let mut shown: Vec<PathBuf> = SYSTEM_PATHS.iter().map(PathBuf::from).collect();
     shown.extend(more);
     let written =
         GENERATED_FILES.iter().map(|(path, text)| (PathBuf::from(path), (*text).to_owned()));
     let mcp = (settings.program.clone(), Path::new(SHIM_DIR).join("bin/mcp"));
-    Room {
+    Rootfs {
         shown,
         placed: vec![mcp],
         written: written.collect(),
@@ -149,7 +149,7 @@ fn guest_environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(
 
 /// Adds the shared packages to the rootfs and returns their directory. Without packages nothing is
 /// mounted, because guests can read the source path of a mount.
-fn add_shared_packages(settings: &Settings, name: &str, rootfs: &mut Room) -> Option<PathBuf> {
+fn add_shared_packages(settings: &Settings, name: &str, rootfs: &mut Rootfs) -> Option<PathBuf> {
     let root = settings.packages.home.as_ref()?.join(name);
     let folder = PackagesFolder::at(&root);
     match folder.make_shown_dir() {
@@ -185,7 +185,7 @@ pub(crate) fn check_origin(program: &Path, settings: &Settings) -> Result<(), Ex
 
 fn find_guest_directory<'a>(path: &Path, settings: &'a Settings) -> Option<&'a Path> {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    settings.guest_paths.directory_of(&whole, &|link| std::fs::read_link(link).ok())
+    settings.guest_paths.find_writable_dir(&whole, &|link| std::fs::read_link(link).ok())
 }
 
 /// Returns the program itself if it is outside the system directories and has to be shown

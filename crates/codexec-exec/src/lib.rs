@@ -28,8 +28,8 @@ mod workers;
 mod zygote;
 
 pub use error::ExecError;
-pub use interpreter::interpreters;
-pub use package_mounter::Furnisher;
-pub use run::{Over, Run, Usage};
-pub use settings::{Files, Python, Settings};
-pub use workers::{Place, Workers};
+pub use interpreter::list_interpreters;
+pub use package_mounter::PackageMounter;
+pub use run::{Run, SessionEnd, Usage};
+pub use settings::{FileSettings, PythonSettings, Settings};
+pub use workers::{QueueTicket, Workers};

@@ -57,7 +57,7 @@ impl MemoryMeter {
     /// once for each process; [`MemoryMeter::exceeds`] is exact.
     pub(crate) fn held_bytes(&self) -> u64 {
         self.measure_without_disk(|disk_bytes| match &self.source {
-            MemorySource::ByGroup(gauge) => gauge.held_bytes().saturating_sub(disk_bytes),
+            MemorySource::ByGroup(gauge) => gauge.read_used_bytes().saturating_sub(disk_bytes),
             MemorySource::ByProcess(roots) => processes::held_bytes(roots, disk_bytes),
         })
         .saturating_sub(self.baseline_bytes)
@@ -67,7 +67,8 @@ impl MemoryMeter {
     /// limit.
     pub(super) fn at_most_bytes(&self, limit_bytes: u64) -> u64 {
         if let MemorySource::ByGroup(gauge) = &self.source {
-            let most = gauge.at_most_bytes().map(|most| most.saturating_sub(self.baseline_bytes));
+            let most =
+                gauge.read_upper_bound().map(|most| most.saturating_sub(self.baseline_bytes));
             if let Some(most) = most.filter(|most| *most <= limit_bytes) {
                 return most;
             }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 use codexec_sandbox::{
-    Broken, Exit, KeeperLink, ZygoteLink, process_id, receive_packet, send_packet,
+    KeeperLink, LayerError, WorkerExit, ZygoteLink, process_id, receive_packet, send_packet,
 };
 use serde::Deserialize;
 use tokio::io::Interest;
@@ -43,7 +43,7 @@ enum FromNursery {
     Ready,
     Hello,
     Spawned,
-    Broken(Broken),
+    Broken(LayerError),
     Ended(GuestExit),
 }
 
@@ -101,7 +101,7 @@ impl Nursery {
         purpose: WorkerPurpose,
         own: [BorrowedFd<'_>; 3],
         worker: &[OwnedFd],
-    ) -> io::Result<Result<ForkedGuest, Broken>> {
+    ) -> io::Result<Result<ForkedGuest, LayerError>> {
         let mut fds = own.to_vec();
         fds.extend(worker.iter().map(OwnedFd::as_fd));
         let request = match purpose {
@@ -124,10 +124,10 @@ impl Nursery {
 
     /// Waits until the guest's first process has exited. Returns its wait status and usage.
     /// Cancel-safe.
-    pub(crate) async fn wait_for_exit(&self) -> io::Result<(i32, Exit)> {
+    pub(crate) async fn wait_for_exit(&self) -> io::Result<(i32, WorkerExit)> {
         match receive_message(&self.socket).await? {
             FromNursery::Ended(GuestExit { status, cpu_us, peak_bytes }) => {
-                Ok((status, Exit { code: None, signal: None, cpu_us, peak_bytes }))
+                Ok((status, WorkerExit { code: None, signal: None, cpu_us, peak_bytes }))
             }
             FromNursery::Ready
             | FromNursery::Hello

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use codexec_types::Stream;
+use codexec_types::OutputStream;
 use tokio::io::{AsyncRead as _, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe;
 
@@ -89,11 +89,11 @@ impl OutputPipe {
 pub(crate) async fn read_either(
     out: &mut OutputPipe,
     err: &mut OutputPipe,
-) -> (Stream, String, u64) {
+) -> (OutputStream, String, u64) {
     let (has_out, has_err) = (!out.has_ended, !err.has_ended);
     let (stream, (text, bytes)) = tokio::select! {
-        read = out.read(), if has_out => (Stream::Out, read),
-        read = err.read(), if has_err => (Stream::Err, read),
+        read = out.read(), if has_out => (OutputStream::Out, read),
+        read = err.read(), if has_err => (OutputStream::Err, read),
         else => std::future::pending().await,
     };
     (stream, text, bytes)

@@ -13,7 +13,7 @@ use crate::{ExecError, Run};
 
 /// A handle to a running guest's mount namespace. Cheap to clone.
 #[derive(Clone)]
-pub struct Furnisher(Arc<GuestMounts>);
+pub struct PackageMounter(Arc<GuestMounts>);
 
 struct GuestMounts {
     resources: Arc<HostResources>,
@@ -22,10 +22,10 @@ struct GuestMounts {
     mounts: OwnedFd,
 }
 
-impl Furnisher {
+impl PackageMounter {
     /// Mounts a packages directory read-only in the guest, at the path that sessions use. Files
     /// that are added to it later are visible too.
-    pub async fn show_packages(&self, folder: PathBuf) -> Result<(), ExecError> {
+    pub async fn mount_packages(&self, folder: PathBuf) -> Result<(), ExecError> {
         let mount = mount_read_only(&self.0.resources, folder).await?;
         let guest = Arc::clone(&self.0);
         run_blocking(move || {
@@ -38,9 +38,9 @@ impl Furnisher {
 
 impl Run {
     /// Returns a handle to mount packages. `None` for guests without files or without packages.
-    pub fn furnisher(&mut self) -> Option<Furnisher> {
+    pub fn package_mounter(&mut self) -> Option<PackageMounter> {
         let (resources, zygote) = self.resources_and_zygote()?;
         let (user, mounts) = self.program_mut()?.namespaces()?.ok()?;
-        Some(Furnisher(Arc::new(GuestMounts { resources, zygote, user, mounts })))
+        Some(PackageMounter(Arc::new(GuestMounts { resources, zygote, user, mounts })))
     }
 }

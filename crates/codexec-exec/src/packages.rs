@@ -42,10 +42,10 @@ use tool::{InstallFailure, InstallRequest, InstallerKind};
 use tool_lookup::{FoundInterpreter, Installer};
 use tree::{TreeError, TreeLimits};
 
-pub use address::{Host, Index, InvalidAddress};
+pub use address::{IndexHost, InvalidAddress, PackageIndex};
 pub use error::PackageError;
 pub(crate) use folder::PackagesFolder;
-pub use settings::{Pattern, Settings, VARIABLES};
+pub use settings::{ENVIRONMENT_VARIABLES, PackagePattern, PackageSettings};
 
 /// Maximum number of concurrent installs: each holds its files in memory while it runs.
 const MAX_INSTALLS: usize = 2;
@@ -75,15 +75,15 @@ struct PackagesInner {
 
 /// The guests that packages are installed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target<'a> {
+pub enum InstallTarget<'a> {
     Everybody,
-    /// A session, given by its folder; see [`Packages::folder_for_session`].
+    /// A session, given by its folder; see [`Packages::create_session_folder`].
     Session(&'a Path),
 }
 
 /// The result of an install.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installed {
+pub struct InstalledPackage {
     pub package: String,
     /// As stated in the package's own files.
     pub version: String,
@@ -107,8 +107,8 @@ impl Packages {
     }
 
     /// Creates the packages folder of a session below `root`. The returned path is for
-    /// [`Workers::open`]; `root` is for [`Target::Session`]. Blocks.
-    pub fn folder_for_session(root: &Path) -> io::Result<PathBuf> {
+    /// [`Workers::open_session`]; `root` is for [`InstallTarget::Session`]. Blocks.
+    pub fn create_session_folder(root: &Path) -> io::Result<PathBuf> {
         PackagesFolder::at(root).make_shown_dir()?.canonicalize()
     }
 
@@ -132,10 +132,10 @@ impl Packages {
     pub async fn install(
         &self,
         package: &PackageName,
-        target: Target<'_>,
+        target: InstallTarget<'_>,
         progress: impl Fn(&str) + Send + Sync,
         cancel: &CancellationToken,
-    ) -> Result<Installed, PackageError> {
+    ) -> Result<InstalledPackage, PackageError> {
         let settings = &self.0.resources.settings.packages;
         if let Some(why) = settings.refusal_reason(package) {
             let (package, why) = (package.name().to_owned(), why.to_owned());
@@ -153,7 +153,7 @@ impl Packages {
         let lock = self.lock(&folder, caller).await?;
         let installer = self.find_installer(package.language()).await?;
         let before = folder.list_installed(package.language());
-        let is_first = matches!(target, Target::Everybody) && folder.is_empty();
+        let is_first = matches!(target, InstallTarget::Everybody) && folder.is_empty();
         let others = other_requests(&folder, package);
         let result = self.fetch(installer, package, &before, others.clone(), caller).await?;
         let finished =
@@ -174,10 +174,10 @@ impl Packages {
     }
 
     /// Returns the names and versions of the installed packages.
-    pub async fn installed(
+    pub async fn list_installed(
         &self,
         language: Language,
-        target: Target<'_>,
+        target: InstallTarget<'_>,
     ) -> Result<Vec<(String, String)>, PackageError> {
         let folder = self.folder(language, target).await?;
         let found = run_blocking(move || Ok(folder.list_installed(language))).await?;
@@ -186,7 +186,7 @@ impl Packages {
 
     /// Returns the packages that a guest could not import: neither its session, nor the shared
     /// packages, nor the interpreter has them.
-    pub async fn missing(
+    pub async fn find_missing(
         &self,
         packages: &[PackageName],
         session: Option<&Path>,
@@ -223,11 +223,11 @@ impl Packages {
     async fn folder(
         &self,
         language: Language,
-        target: Target<'_>,
+        target: InstallTarget<'_>,
     ) -> Result<PackagesFolder, PackageError> {
         match target {
-            Target::Session(root) => Ok(PackagesFolder::at(root)),
-            Target::Everybody => {
+            InstallTarget::Session(root) => Ok(PackagesFolder::at(root)),
+            InstallTarget::Everybody => {
                 let everybody = self.find_interpreter(language).await?.everybody.as_deref();
                 everybody.map(PackagesFolder::at).ok_or_else(|| {
                     PackageError::Settings("there is no folder for packages here".to_owned())
@@ -303,7 +303,11 @@ struct FinishedInstall {
 }
 
 impl FinishedInstall {
-    fn publish(self, tool: &InstallerKind, settings: &Settings) -> Result<Installed, PackageError> {
+    fn publish(
+        self,
+        tool: &InstallerKind,
+        settings: &PackageSettings,
+    ) -> Result<InstalledPackage, PackageError> {
         let FinishedInstall { folder, lock, result, before, mut others, package } = self;
         let (language, from) = (package.language(), result.path_of(tool.output_dir()));
         let found = metadata::list_installed(language, &from);
@@ -357,7 +361,7 @@ impl FinishedInstall {
                  work, `packages.install-scripts = true` in config.toml runs them."
             ));
         }
-        Ok(Installed { package: own.name, version: own.version, also, output })
+        Ok(InstalledPackage { package: own.name, version: own.version, also, output })
     }
 }
 

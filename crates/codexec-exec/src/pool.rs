@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use codexec_sandbox::{Cgroups, Layer, Missing, Mounter};
+use codexec_sandbox::{Cgroups, Layer, MissingLayer, Mounter};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 use tokio::time::Instant;
 
@@ -21,7 +21,7 @@ const LINGER: Duration = Duration::from_secs(10);
 /// State that all pools share.
 pub(crate) struct HostResources {
     pub(crate) settings: Settings,
-    cgroups: OnceCell<Result<Cgroups, Missing>>,
+    cgroups: OnceCell<Result<Cgroups, MissingLayer>>,
     mounter: OnceCell<Arc<Mounter>>,
     /// Kills guests that hold too much memory.
     pub(crate) guard: MemoryGuard,
@@ -49,8 +49,8 @@ impl HostResources {
         HostResources { settings, cgroups, mounter, guard: MemoryGuard::default(), is_closed }
     }
 
-    pub(crate) async fn cgroups(&self) -> Result<&Cgroups, Missing> {
-        let missing = |reason: String| Missing { layer: Layer::Cgroup, reason };
+    pub(crate) async fn cgroups(&self) -> Result<&Cgroups, MissingLayer> {
+        let missing = |reason: String| MissingLayer { layer: Layer::Cgroup, reason };
         let find = || async {
             let found = tokio::task::spawn_blocking(Cgroups::find).await;
             found

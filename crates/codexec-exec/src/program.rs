@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{
-    Exit, First, FromInit, MemoryGauge, Overlay, OverlayRenewal, OverlayRequest, Program, ToKeeper,
+    FirstProcess, FromInit, MemoryGauge, Overlay, OverlayRenewal, OverlayRequest, ProgramGuest,
+    ToKeeper, WorkerExit,
 };
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
@@ -28,7 +29,7 @@ const READY: Duration = Duration::from_secs(30);
 
 /// Makes the workers of a slot.
 pub(crate) struct ProgramLauncher {
-    first: First,
+    first: FirstProcess,
 }
 
 /// The host's handles of a worker for programs, besides the guest's socket.
@@ -43,12 +44,12 @@ pub(crate) struct ProgramWorker {
     /// The socket on which a guest that installs packages connects to the proxy.
     pub(crate) listener: Option<OwnedFd>,
     /// The usage of a process that entered the worker from outside.
-    pub(crate) used: Option<Exit>,
+    pub(crate) used: Option<WorkerExit>,
     pub(crate) meter: Arc<MemoryMeter>,
     /// Where a user's directory can be mounted; `None` for a guest that installs packages.
     mount_handles: Option<MountHandles>,
     /// The worker's overlay, if it has one.
-    overlay: Option<MountedOverlay>,
+    overlay: Option<WorkerOverlay>,
     /// The directory with the overlay's upper layers, `upper-0` and its successors. It outlives the
     /// worker.
     pub(crate) layers: Option<OwnedFd>,
@@ -63,7 +64,7 @@ struct MountHandles {
 }
 
 /// The overlay of a worker.
-struct MountedOverlay {
+struct WorkerOverlay {
     overlay: Overlay,
     /// The mount namespace in which the layers are mounted.
     stage: OwnedFd,
@@ -86,7 +87,7 @@ pub(crate) enum InitEvent {
 }
 
 impl ProgramLauncher {
-    pub(crate) fn new(first: First) -> ProgramLauncher {
+    pub(crate) fn new(first: FirstProcess) -> ProgramLauncher {
         ProgramLauncher { first }
     }
 
@@ -99,7 +100,7 @@ impl ProgramLauncher {
     ) -> Result<Worker, ExecError> {
         let (ours, theirs) = std::os::unix::net::UnixStream::pair()?;
         if options.purpose == WorkerPurpose::Session {
-            codexec_sandbox::tell_speakers(&ours)?;
+            codexec_sandbox::enable_peer_credentials(&ours)?;
         }
         let (out_sender, out) = pipe::pipe()?;
         let (err_sender, err) = pipe::pipe()?;
@@ -112,7 +113,7 @@ impl ProgramLauncher {
         let mut fds: Vec<BorrowedFd<'_>> = own.to_vec();
         fds.extend(mounts.iter().map(OwnedFd::as_fd));
         let is_session = purpose == WorkerPurpose::Session;
-        let program = Program { first: self.first.clone(), mounts: targets, is_session };
+        let program = ProgramGuest { first: self.first.clone(), mounts: targets, is_session };
         let request = ToKeeper::Program(program);
         let handles = keeper.request_worker(&request, &fds).await?;
         let mut roots: Vec<i32> = handles.process_id().into_iter().collect();
@@ -125,7 +126,7 @@ impl ProgramLauncher {
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
         let (out, err) = (OutputPipe::new(out)?, OutputPipe::new(err)?);
-        let is_fetching = matches!(self.first, First::Fetches(_));
+        let is_fetching = matches!(self.first, FirstProcess::Fetches(_));
         let listener = if is_fetching { handed_over.next() } else { None };
         let mount_handles =
             match (is_fetching, handed_over.next(), handed_over.next(), handed_over.next()) {
@@ -168,7 +169,7 @@ impl ProgramLauncher {
     /// True for a warm interpreter and for Node, which report when they wait for code; memory that
     /// they hold by then is not the guest's. Other programs start together with their code.
     fn reports_ready(&self) -> bool {
-        matches!(self.first, First::Enters | First::Started(_))
+        matches!(self.first, FirstProcess::Enters | FirstProcess::Started(_))
     }
 }
 
@@ -198,7 +199,7 @@ impl ProgramWorker {
         if let Some(layers) = &self.layers {
             self.meter.add_disk(layers.try_clone()?);
         }
-        self.overlay = Some(MountedOverlay { overlay, stage, is_at_real_path });
+        self.overlay = Some(WorkerOverlay { overlay, stage, is_at_real_path });
         Ok(())
     }
 
@@ -225,7 +226,7 @@ impl ProgramWorker {
     /// Sends the guest an interrupt, which it may ignore.
     pub(crate) fn interrupt(&self, handles: &KillOnDrop) {
         match &self.guest {
-            Some(guest) => codexec_sandbox::interrupt(guest),
+            Some(guest) => codexec_sandbox::interrupt_process(guest),
             None => handles.interrupt(),
         }
     }

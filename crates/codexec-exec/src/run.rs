@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use codexec_sandbox::{Posture, ZygoteLink};
 use codexec_types::{
-    Answer, Ask, CallCode, CallError, Changes, Crash, Event, FromGuest, Job, Json, Language, Limit,
-    Limits, Outcome, Stream, ToGuest,
+    Ask, AskAnswer, CallCode, CallError, Crash, FileChanges, FromGuest, Json, Language, Limit,
+    Limits, Outcome, OutputStream, RunEvent, ToGuest, WorkerJob,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -33,7 +33,7 @@ use crate::slot::{BusySlot, KillOnDrop, Slot, Worker};
 use crate::user_dir::UserDir;
 use crate::{files, zygote};
 
-pub use session_end::Over;
+pub use session_end::SessionEnd;
 
 /// One execution in flight, or a session with one cell at a time. Dropping a run kills the worker
 /// and frees its slot: a worker whose end was not observed is never reused.
@@ -66,7 +66,7 @@ pub struct Run {
     claim: Option<Claim>,
     state: RunState,
     /// Events that were still in flight when the guest ended.
-    leftovers: VecDeque<Event>,
+    leftovers: VecDeque<RunEvent>,
     limits_met: Vec<Limit>,
     usage: Usage,
     /// For a session: the state that outlives a cell.
@@ -110,7 +110,7 @@ const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 impl Run {
     pub(crate) fn new(
-        job: Job,
+        job: WorkerJob,
         limits: Limits,
         slot: Slot,
         user_dir: Option<UserDir>,
@@ -170,7 +170,7 @@ impl Run {
 
     /// Returns the next event. Cancel-safe, so it can be used in `select!`. Limits are enforced
     /// here, whatever the guest does.
-    pub async fn next(&mut self) -> Event {
+    pub async fn next(&mut self) -> RunEvent {
         loop {
             match &self.state {
                 RunState::Running | RunState::Stopping(..) => {
@@ -183,7 +183,7 @@ impl Run {
                 }
                 RunState::Dying(..) => self.wait_for_death().await,
                 RunState::Ended(outcome) => {
-                    let ended = Event::Ended(outcome.clone());
+                    let ended = RunEvent::Ended(outcome.clone());
                     return self.leftovers.pop_front().unwrap_or(ended);
                 }
             }
@@ -191,24 +191,24 @@ impl Run {
     }
 
     /// Queues the answer to an ask. It is written while [`Run::next`] waits.
-    pub fn answer(&mut self, answer: Answer) {
+    pub fn answer(&mut self, answer: AskAnswer) {
         self.unanswered.remove(&answer.id);
         let id = answer.id;
         let frame = ToGuest::Answer(answer).encode().or_else(|_| {
             let error = CallError::new(CallCode::UpstreamError, "the result is too large");
-            ToGuest::Answer(Answer { id, result: Err(error) }).encode()
+            ToGuest::Answer(AskAnswer { id, result: Err(error) }).encode()
         });
         if let Ok(frame) = frame {
             self.outbox.push(frame);
         }
     }
 
-    /// Pauses the wall clock until [`Run::go_on`], because the guest waits for a human.
-    pub fn wait(&mut self) {
+    /// Pauses the wall clock until [`Run::resume_clock`], because the guest waits for a human.
+    pub fn pause_clock(&mut self) {
         self.clock.pause(Instant::now());
     }
 
-    pub fn go_on(&mut self) {
+    pub fn resume_clock(&mut self) {
         self.clock.resume(Instant::now());
     }
 
@@ -234,17 +234,17 @@ impl Run {
     /// workspace are copied to `keep`, because the workspace is deleted.
     ///
     /// For a session, these are the changes since the last cell.
-    pub async fn changes(&mut self, keep: PathBuf) -> Changes {
+    pub async fn collect_changes(&mut self, keep: PathBuf) -> FileChanges {
         if self.session.is_some() {
             return self.cell_changes(keep).await;
         }
         // Guests of the built-in engine have no files, so no blocking thread is needed.
-        let Some(program) = self.program.take() else { return Changes::default() };
+        let Some(program) = self.program.take() else { return FileChanges::default() };
         let user_dir = self.user_dir.take();
         let look = move || {
             Ok(match (user_dir, program.layers) {
                 (Some(mut dir), Some(layers)) => dir.commit(&layers, &keep),
-                (Some(_), None) => Changes::default(),
+                (Some(_), None) => FileChanges::default(),
                 (None, _) => files::collect(program.workspace, &WorkspaceFiles::new(), &keep).0,
             })
         };
@@ -252,7 +252,7 @@ impl Run {
     }
 
     /// Returns the limits that the guest reached without being stopped by them; only after the end.
-    pub fn limits_met(&self) -> Vec<Limit> {
+    pub fn reached_limits(&self) -> Vec<Limit> {
         self.limits_met.clone()
     }
 
@@ -270,7 +270,7 @@ impl Run {
         self.program.as_mut()
     }
 
-    async fn listen(&mut self) -> Option<Event> {
+    async fn listen(&mut self) -> Option<RunEvent> {
         if self.has_ask_capacity() {
             match self.inbox.take() {
                 Ok(Some(received)) => return self.accept_received(received),
@@ -386,11 +386,16 @@ impl Run {
         used
     }
 
-    fn accept_output(&mut self, stream: Stream, text: String, bytes: u64) -> Option<Event> {
+    fn accept_output(
+        &mut self,
+        stream: OutputStream,
+        text: String,
+        bytes: u64,
+    ) -> Option<RunEvent> {
         match self.output_bytes_left.checked_sub(bytes) {
             Some(left) => {
                 self.output_bytes_left = left;
-                (!text.is_empty()).then_some(Event::Output { stream, text })
+                (!text.is_empty()).then_some(RunEvent::Output { stream, text })
             }
             // THREAT[RES-3]
             None => {
@@ -401,7 +406,7 @@ impl Run {
         }
     }
 
-    fn accept_received(&mut self, received: ReceivedFrame) -> Option<Event> {
+    fn accept_received(&mut self, received: ReceivedFrame) -> Option<RunEvent> {
         match received {
             ReceivedFrame::Frame(frame) => self.accept(frame),
             ReceivedFrame::Ask(FromGuest::Ask { id, ask }, weight) => {
@@ -423,7 +428,7 @@ impl Run {
     }
 
     /// THREAT[ORD-5]: progress messages count as output.
-    fn accept_progress(&mut self, mut text: String) -> Option<Event> {
+    fn accept_progress(&mut self, mut text: String) -> Option<RunEvent> {
         let left = self.output_bytes_left.checked_sub(text.len() as u64);
         let (Some(bytes), Some(questions)) = (left, self.questions_left.checked_sub(1)) else {
             self.stop(Outcome::Stopped(Limit::Output));
@@ -432,11 +437,11 @@ impl Run {
         (self.output_bytes_left, self.questions_left) = (bytes, questions);
         text.truncate(text.floor_char_boundary(PROGRESS_BYTES));
         text.shrink_to_fit();
-        Some(Event::Progress(text))
+        Some(RunEvent::Progress(text))
     }
 
     /// Handles a frame, using only the host's own counters.
-    fn accept(&mut self, frame: FromGuest) -> Option<Event> {
+    fn accept(&mut self, frame: FromGuest) -> Option<RunEvent> {
         match frame {
             FromGuest::Compiled => self.is_compiled = true,
             // THREAT[SES-10]: programs write to pipes. Output in a frame is what the guest
@@ -454,7 +459,7 @@ impl Run {
             FromGuest::Image(image) => match self.questions_left.checked_sub(1) {
                 Some(left) => {
                     self.questions_left = left;
-                    return Some(Event::Image(image));
+                    return Some(RunEvent::Image(image));
                 }
                 None => self.stop(Outcome::Stopped(Limit::Output)),
             },
@@ -491,12 +496,12 @@ impl Run {
     }
 
     fn refuse(&mut self, id: u32, error: CallError) {
-        if let Ok(frame) = (ToGuest::Answer(Answer { id, result: Err(error) })).encode() {
+        if let Ok(frame) = (ToGuest::Answer(AskAnswer { id, result: Err(error) })).encode() {
             self.outbox.push(frame);
         }
     }
 
-    fn accept_ask(&mut self, id: u32, ask: Ask, weight: usize) -> Option<Event> {
+    fn accept_ask(&mut self, id: u32, ask: Ask, weight: usize) -> Option<RunEvent> {
         let left =
             if ask.is_tool_call() { &mut self.tool_calls_left } else { &mut self.questions_left };
         let Some(fewer) = left.checked_sub(1) else {
@@ -514,7 +519,7 @@ impl Run {
             self.end_for_bad_frame();
             return None;
         }
-        Some(Event::Ask { id, ask })
+        Some(RunEvent::Ask { id, ask })
     }
 
     fn end(&mut self, outcome: Outcome) {
@@ -526,7 +531,7 @@ impl Run {
 
 /// An event of a program that did not come as a frame.
 enum ProgramEvent {
-    Written(Stream, String, u64),
+    Written(OutputStream, String, u64),
     /// The output pipes of the cell that starts.
     Streams(OutputPipe, OutputPipe),
     /// The wait status of the program's first process, if known.
@@ -550,7 +555,7 @@ async fn next_event(
 }
 
 /// Reads the next output of earlier cells.
-async fn next_late_output(session: &mut Option<SessionState>) -> (Stream, String) {
+async fn next_late_output(session: &mut Option<SessionState>) -> (OutputStream, String) {
     match session.as_mut().map(|session| &mut session.earlier) {
         Some(earlier) => EarlierOutputs::read_next(earlier).await,
         None => std::future::pending().await,

@@ -6,8 +6,8 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codexec_sandbox::Wanted;
-use codexec_types::{Admitted, Job, Json};
+use codexec_sandbox::MountRequest;
+use codexec_types::{Admitted, Json, WorkerJob};
 
 use crate::engine::Engine;
 use crate::pool::HostResources;
@@ -24,7 +24,7 @@ impl Workers {
     /// `packages` is a directory that it sees read-only, including files added later.
     ///
     /// Sessions need no permit; the caller bounds their number.
-    pub async fn open(
+    pub async fn open_session(
         &self,
         admitted: &Admitted,
         servers: Vec<String>,
@@ -45,7 +45,7 @@ impl Workers {
             None => (slot, None),
         };
         let limits = admitted.limits();
-        let job = Job {
+        let job = WorkerJob {
             language: admitted.language(),
             code: String::new(),
             input: Json::null(),
@@ -77,7 +77,7 @@ pub(crate) async fn mount_read_only(
         let found = fs::metadata(&path)?;
         let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
         let (device, inode) = (found.dev(), found.ino());
-        Ok(mounter.mount(&Wanted { path, device, inode, owner })?)
+        Ok(mounter.mount(&MountRequest { path, device, inode, owner })?)
     })
     .await
 }

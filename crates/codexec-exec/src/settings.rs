@@ -20,7 +20,7 @@ pub struct Settings {
     /// The limits of every guest. A request can lower its own time and calls; the rest is fixed
     /// when its worker is made.
     pub limits: Limits,
-    pub python: Python,
+    pub python: PythonSettings,
     /// Defaults to the first `node` on `path`.
     pub node: Option<PathBuf>,
     /// The search path for interpreters: our own PATH.
@@ -39,15 +39,15 @@ pub struct Settings {
     pub queue: usize,
     pub queue_wait: Duration,
     pub lowered: Vec<Layer>,
-    pub files: Files,
+    pub files: FileSettings,
     /// Directories of the user that guests may work in, including subdirectories.
     pub work_dirs: Vec<PathBuf>,
-    pub packages: packages::Settings,
+    pub packages: packages::PackageSettings,
 }
 
 /// The Python interpreter for guests.
 #[derive(Clone, Debug, Default)]
-pub struct Python {
+pub struct PythonSettings {
     /// Defaults to the first `python3` on the path.
     pub interpreter: Option<PathBuf>,
     /// A virtual environment. Its interpreter takes precedence.
@@ -58,7 +58,7 @@ pub struct Python {
 
 /// Limits on what guests may write into a user's directory.
 #[derive(Clone, Debug)]
-pub struct Files {
+pub struct FileSettings {
     /// Maximum bytes that one execution or session may write before they are committed.
     pub max_bytes: u64,
     pub max_files: u64,

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{
-    Broken, Cgroups, Exit, FromKeeper, Group, Missing, Overlay, OverlayRequest, Posture, ToKeeper,
-    WorkerHandles, ZygoteLink, confined, process_id,
+    Cgroups, FromKeeper, LayerError, MissingLayer, Overlay, OverlayRequest, Posture, SlotCgroup,
+    ToKeeper, WorkerExit, WorkerHandles, ZygoteLink, parse_confined, process_id,
 };
 use codexec_types::Limits;
 use tokio::io::{AsyncReadExt as _, Interest};
@@ -37,7 +37,7 @@ pub(crate) struct Slot {
 pub(crate) struct SlotBase {
     keeper: Keeper,
     nursery: Option<Nursery>,
-    pub(crate) group: Option<Group>,
+    pub(crate) group: Option<SlotCgroup>,
     pub(crate) posture: Posture,
     launcher: Option<ProgramLauncher>,
     /// The zygote that the keeper was forked from.
@@ -89,7 +89,7 @@ pub(crate) struct BusySlot {
     /// True until the nursery has reported the end of its guest.
     is_nursing: bool,
     /// The worker's exit, if it arrived while the host waited for another message.
-    exit: Option<Exit>,
+    exit: Option<WorkerExit>,
 }
 
 pub(crate) struct Keeper(UnixDatagram);
@@ -97,7 +97,7 @@ pub(crate) struct Keeper(UnixDatagram);
 /// Why a directory could not be mounted in a worker.
 pub(crate) enum MountError {
     /// The worker has exited.
-    WorkerEnded(Exit),
+    WorkerEnded(WorkerExit),
     Failed(ExecError),
 }
 
@@ -120,9 +120,9 @@ impl Slot {
     pub(crate) async fn open(
         zygote: &Zygote,
         limits: Limits,
-        cgroups: Result<&Cgroups, Missing>,
+        cgroups: Result<&Cgroups, MissingLayer>,
     ) -> Result<Slot, ExecError> {
-        let keeper = Keeper(UnixDatagram::from_std(zygote.link.keeper()?.into_socket())?);
+        let keeper = Keeper(UnixDatagram::from_std(zygote.link.start_keeper()?.into_socket())?);
         let (FromKeeper::Hello, fds) = keeper.receive_in_time().await? else {
             return Err(protocol_error());
         };
@@ -229,7 +229,7 @@ impl Slot {
             oom_kills_before = group.oom_kills();
             if base.launcher.is_some() {
                 refused_before = group.refused_processes();
-                group.forget_peak();
+                group.reset_peak();
             }
         }
         let is_nursing = base.nursery.is_some();
@@ -241,7 +241,7 @@ impl SlotBase {
     async fn fill(mut self, options: WorkerOptions) -> Result<Slot, ExecError> {
         let mut worker = match &self.launcher {
             Some(launcher) => {
-                let gauge = self.group.as_ref().map(Group::gauge);
+                let gauge = self.group.as_ref().map(SlotCgroup::gauge);
                 launcher.spawn(&self.keeper, self.nursery.as_ref(), gauge, options).await?
             }
             None => self.keeper.spawn().await?,
@@ -261,7 +261,7 @@ impl BusySlot {
     pub(crate) async fn next_guest_event(
         &mut self,
         init: &mut InitLink,
-        used: &mut Option<Exit>,
+        used: &mut Option<WorkerExit>,
     ) -> io::Result<InitEvent> {
         match &self.base.nursery {
             Some(nursery) if self.is_nursing => {
@@ -277,7 +277,7 @@ impl BusySlot {
 
     /// Waits until the worker and all its descendants are dead. Cancel-safe up to the first
     /// message.
-    pub(crate) async fn wait_for_exit(&mut self) -> io::Result<Exit> {
+    pub(crate) async fn wait_for_exit(&mut self) -> io::Result<WorkerExit> {
         let mut entered = None;
         if let (Some(nursery), true) = (&self.base.nursery, self.is_nursing) {
             entered = Some(nursery.wait_for_exit().await?.1);
@@ -323,7 +323,7 @@ impl BusySlot {
 
     /// True if the guest tried to start more processes than it may have.
     pub(crate) fn has_run_out_of_processes(&self) -> bool {
-        let refused = |group: &Group| group.refused_processes() > self.refused_before;
+        let refused = |group: &SlotCgroup| group.refused_processes() > self.refused_before;
         self.base.group.as_ref().is_some_and(refused)
     }
 
@@ -347,8 +347,8 @@ impl BusySlot {
 }
 
 /// Adds up the usage of two processes of one guest.
-pub(crate) fn combine_usage(a: Exit, b: Exit) -> Exit {
-    Exit {
+pub(crate) fn combine_usage(a: WorkerExit, b: WorkerExit) -> WorkerExit {
+    WorkerExit {
         cpu_us: a.cpu_us + b.cpu_us,
         peak_bytes: a.peak_bytes.max(b.peak_bytes),
         code: a.code,
@@ -367,13 +367,13 @@ async fn make_group(
     limits: Limits,
     has_files: bool,
     inside: Vec<i32>,
-) -> Result<Group, ExecError> {
+) -> Result<SlotCgroup, ExecError> {
     let memory = memory_limit_bytes(limits, has_files);
     let processes = PROCESSES + if has_files { limits.processes } else { 0 };
     run_blocking(move || {
-        let group = cgroups.group(memory, processes)?;
+        let group = cgroups.create_group(memory, processes)?;
         for pid in inside {
-            group.admit(pid)?;
+            group.add_process(pid)?;
         }
         Ok(group)
     })
@@ -457,7 +457,7 @@ impl Worker {
         let mut report = Vec::new();
         loop {
             report.push(self.socket.read_u8().await?);
-            match confined(&report) {
+            match parse_confined(&report) {
                 Some(Ok(())) => return Ok(()),
                 Some(Err(broken)) => return Err(ExecError::Sandbox(broken)),
                 None => {}
@@ -482,7 +482,7 @@ impl KillOnDrop {
 
     /// Asks the guest's programs to terminate.
     pub(crate) fn ask_to_end(&self) {
-        self.0.ask_to_end();
+        self.0.terminate();
     }
 
     /// Asks init to interrupt the guest's first process.
@@ -497,7 +497,7 @@ impl Drop for KillOnDrop {
     }
 }
 
-fn mount_failure(path: &Path, broken: &Broken) -> ExecError {
+fn mount_failure(path: &Path, broken: &LayerError) -> ExecError {
     let (path, step) = (path.display(), &broken.step);
     let error = io::Error::from_raw_os_error(broken.errno);
     ExecError::WorkingDir(format!(

@@ -7,8 +7,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
 
-use codexec_sandbox::{Mounter, Overlay, Wanted};
-use codexec_types::{Changes, WorkingDir};
+use codexec_sandbox::{MountRequest, Mounter, Overlay};
+use codexec_types::{FileChanges, WorkingDir};
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
 use crate::ExecError;
@@ -62,7 +62,7 @@ impl UserDir {
     }
 
     /// Commits the guest's upper layer to the directory. The guest must be dead or frozen. Blocks.
-    pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> Changes {
+    pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> FileChanges {
         let committed = layers.try_clone().and_then(|layers| {
             let upper = DirTree::new(layers).open_subtree(Path::new(&upper_name(self.layer)))?;
             Ok(self.commit_from(&upper, keep))
@@ -70,9 +70,9 @@ impl UserDir {
         committed.unwrap_or_else(|error| report_failed_commit(&error))
     }
 
-    fn commit_from(&mut self, upper: &DirTree, keep: &Path) -> Changes {
+    fn commit_from(&mut self, upper: &DirTree, keep: &Path) -> FileChanges {
         if upper.list(Path::new("")).is_ok_and(|entries| entries.is_empty()) {
-            return Changes::default();
+            return FileChanges::default();
         }
         let settings = &self.resources.settings.files;
         let found = &self.wanted.found;
@@ -104,7 +104,7 @@ impl UserDir {
             let (old, new) = (upper_name(self.layer), upper_name(self.layer + 1));
             let (old, new) = (Path::new(&old), Path::new(&new));
             let guest = layers.find(old)?.map_or((0, 0), |upper| upper.owner);
-            codexec_sandbox::as_file_user(guest, || {
+            codexec_sandbox::run_as_file_user(guest, || {
                 layers.make_folder(new, old)?;
                 self.ledger.move_held(&layers.open_subtree(old)?, &layers.open_subtree(new)?)
             })?;
@@ -130,7 +130,7 @@ impl UserDir {
 }
 
 /// Returns the report for a commit that failed. A session tries again after its next cell.
-pub(crate) fn report_failed_commit(error: &io::Error) -> Changes {
+pub(crate) fn report_failed_commit(error: &io::Error) -> FileChanges {
     let mut report = ChangeReport::default();
     report.add_failed(Path::new("."), error);
     report.into_changes()
@@ -141,9 +141,9 @@ fn upper_name(layer: u32) -> String {
     format!("upper-{layer}")
 }
 
-fn lower_mount(wanted: &WorkingDir) -> Wanted {
+fn lower_mount(wanted: &WorkingDir) -> MountRequest {
     let found = &wanted.found;
-    Wanted {
+    MountRequest {
         path: found.path.clone(),
         device: found.device,
         inode: found.inode,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use codexec_sandbox::{Attempt, Posture};
-use codexec_types::{Admitted, Job, Language, WorkingDir};
+use codexec_sandbox::{EscapeAttempt, Posture};
+use codexec_types::{Admitted, Language, WorkerJob, WorkingDir};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
@@ -89,7 +89,7 @@ impl Workers {
     }
 
     /// Runs the probe guest, which tries to escape. `Settings::role` must be the probe's role.
-    pub async fn probe(&self) -> Result<Vec<Attempt>, ExecError> {
+    pub async fn probe(&self) -> Result<Vec<EscapeAttempt>, ExecError> {
         let (_busy, worker) = self.0.js.take_slot().await?.occupy();
         let mut line = Vec::new();
         let read = worker.read_to_end(&mut line);
@@ -105,9 +105,9 @@ impl Workers {
 
     /// Takes a worker permit or a position in the queue. Returns at once, with `Busy` when the
     /// queue is full.
-    pub fn enter(&self) -> Result<Place, ExecError> {
+    pub fn take_ticket(&self) -> Result<QueueTicket, ExecError> {
         if let Ok(permit) = Arc::clone(&self.0.permits).try_acquire_owned() {
-            return Ok(Place(QueueState::Running(permit)));
+            return Ok(QueueTicket(QueueState::Running(permit)));
         }
         let settings = &self.0.resources.settings;
         let queued = self.0.waiting.fetch_add(1, Ordering::Relaxed);
@@ -115,18 +115,18 @@ impl Workers {
         if queued >= settings.queue {
             return Err(self.0.busy_error(queued));
         }
-        Ok(Place(QueueState::Queued(place, queued)))
+        Ok(QueueTicket(QueueState::Queued(place, queued)))
     }
 
     /// Starts the guest when a worker is free. `servers` are the names that the guest may see.
     pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
-        self.start_at(self.enter()?, admitted, servers).await
+        self.start_with_ticket(self.take_ticket()?, admitted, servers).await
     }
 
     /// Like [`Workers::start`], for a request that is already admitted to the queue.
-    pub async fn start_at(
+    pub async fn start_with_ticket(
         &self,
-        place: Place,
+        place: QueueTicket,
         admitted: &Admitted,
         servers: Vec<String>,
     ) -> Result<Run, ExecError> {
@@ -138,7 +138,7 @@ impl Workers {
             None => (slot, None),
         };
         let limits = admitted.limits();
-        let job = Job {
+        let job = WorkerJob {
             language: admitted.language(),
             code: admitted.code().to_owned(),
             input: admitted.input().clone(),
@@ -171,7 +171,7 @@ impl WorkersInner {
         }
     }
 
-    async fn acquire_permit(&self, place: Place) -> Result<OwnedSemaphorePermit, ExecError> {
+    async fn acquire_permit(&self, place: QueueTicket) -> Result<OwnedSemaphorePermit, ExecError> {
         let (place, queued) = match place.0 {
             QueueState::Running(permit) => return Ok(permit),
             QueueState::Queued(place, queued) => (place, queued),
@@ -191,7 +191,7 @@ impl WorkersInner {
 }
 
 /// A permit to run now, or a position in the queue.
-pub struct Place(QueueState);
+pub struct QueueTicket(QueueState);
 
 enum QueueState {
     Running(OwnedSemaphorePermit),

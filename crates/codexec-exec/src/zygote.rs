@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use codexec_sandbox::{First, Launch, Missing, ZygoteLink};
+use codexec_sandbox::{FirstProcess, Launch, MissingLayer, ZygoteLink};
 
 use crate::engine::Engine;
 use crate::nursery::WarmZygote;
@@ -12,9 +12,9 @@ use crate::{ExecError, Settings, interpreter};
 pub(crate) struct Zygote {
     pub(crate) link: Arc<ZygoteLink>,
     pub(crate) launch: Launch,
-    pub(crate) missing: Vec<Missing>,
+    pub(crate) missing: Vec<MissingLayer>,
     /// The first process of each worker; `None` for the built-in engine.
-    pub(crate) first: Option<First>,
+    pub(crate) first: Option<FirstProcess>,
     /// The warm interpreter, if guests are forked from one.
     pub(crate) warm: Option<WarmZygote>,
 }
@@ -31,7 +31,7 @@ impl Zygote {
                 let link =
                     run_blocking(move || Ok(Arc::new(ZygoteLink::start(&program, role)?))).await?;
                 let memory_bytes = settings.limits.memory_bytes;
-                let launch = Launch::interpreter(memory_bytes, settings.lowered.clone());
+                let launch = Launch::for_interpreter(memory_bytes, settings.lowered.clone());
                 Ok(Zygote { link, launch, missing: Vec::new(), first: None, warm: None })
             }
             Engine::Python | Engine::Bash | Engine::Node => {
@@ -52,7 +52,7 @@ impl Zygote {
                 found.launch = found.launch.without_cgroups(settings.limits.memory_bytes);
             }
             let link = ZygoteLink::start(&settings.program, settings.programs_role)?;
-            let missing = link.enter(&found.launch)?.map_err(ExecError::Sandbox)?;
+            let missing = link.enter_rootfs(&found.launch)?.map_err(ExecError::Sandbox)?;
             Ok((Arc::new(link), found, missing))
         })
         .await?;

@@ -1,8 +1,8 @@
-//! How well tools are found, and how fast.
+//! Measures search quality and speed.
 //!
-//! `cargo bench -p codexec-gateway --bench search` measures the catalogue of the tests and the
-//! time over a thousand made-up tools. `-- --corpus PATH --queries FILE [--misses]` measures other
-//! sets: PATH is a file of tools that name their server, or a folder with a file for each server.
+//! `cargo bench -p codexec-gateway --bench search` measures the test catalogue, and the time over a
+//! thousand generated tools. `-- --corpus PATH --queries FILE [--misses]` measures other sets: PATH
+//! is a file of tools that name their server, or a folder with one file per server.
 #![expect(
     clippy::expect_used,
     clippy::panic,
@@ -20,7 +20,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use codexec_gateway::Finder;
+use codexec_gateway::ToolFinder;
 use codexec_types::ServerName;
 use measure::{Measured, definitions, measure, queries};
 use serde_json::{Value, json};
@@ -64,8 +64,8 @@ fn main() {
     });
 }
 
-fn finder(tools: &[(ServerName, Value)]) -> Finder {
-    Finder::new(tools.iter().map(|(server, tool)| (server.clone(), tool)))
+fn finder(tools: &[(ServerName, Value)]) -> ToolFinder {
+    ToolFinder::new(tools.iter().map(|(server, tool)| (server.clone(), tool)))
 }
 
 fn print(measured: &Measured) {
@@ -76,7 +76,7 @@ fn print(measured: &Measured) {
     println!("MRR {:.3}, nDCG@10 {:.3}", measured.mean_reciprocal_rank, measured.ndcg_at_10);
 }
 
-/// Prints the median for one; `work` says how many it did.
+/// Prints the median time per item; `work` returns its number of items.
 fn time(what: &str, mut work: impl FnMut() -> usize) {
     let mut times: Vec<Duration> = (0..ROUNDS)
         .map(|_| {
@@ -89,7 +89,7 @@ fn time(what: &str, mut work: impl FnMut() -> usize) {
     println!("{what}: {:.3} ms", times[ROUNDS / 2].as_secs_f64() * 1e3);
 }
 
-/// These tools again and again, with texts as long as real ones.
+/// Repeats these tools up to a thousand, with texts of realistic length.
 fn thousand(tools: &[(ServerName, Value)]) -> Vec<(ServerName, Value)> {
     let text = |tool: &Value| tool["description"].as_str().unwrap_or_default().to_owned();
     (0..1_000)

@@ -1,39 +1,38 @@
-//! Arguments against a tool's schema, with a message that says how to write them right.
+//! Checks arguments against a tool's input schema. Error messages say how to fix the call.
 
-use codexec_schema::{Checker, Flaw, list_parameters};
+use codexec_schema::{CheckError, Checker, list_parameters};
 use serde_json::Value;
 
 use crate::clean::{clean_line, cut};
 
-/// What one check gave.
+/// The result of a quick check.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
-    Fine,
-    /// What is wrong, a sentence for each thing, and which parameters there are.
-    Wrong(String),
-    /// More work than an event loop can do between two events.
+pub(crate) enum ArgumentCheck {
+    Valid,
+    /// One sentence for each problem, then the list of parameters.
+    Invalid(String),
+    /// The check needs more work than fits between two events of the event loop.
     Unfinished,
 }
 
-/// Checks with a budget that is no burden to the event loop.
-pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> Checked {
+/// Checks with a budget small enough for the event loop.
+pub(crate) fn check_quickly(checker: &Checker, schema: &Value, args: &Value) -> ArgumentCheck {
     match checker.check_quickly(schema, args, "") {
-        Ok(()) => Checked::Fine,
-        Err(Flaw::Wrong(wrong)) => Checked::Wrong(explain(schema, &wrong)),
-        Err(Flaw::TooMuch) => Checked::Unfinished,
+        Ok(()) => ArgumentCheck::Valid,
+        Err(CheckError::Wrong(wrong)) => ArgumentCheck::Invalid(explain_flaws(schema, &wrong)),
+        Err(CheckError::TooMuch) => ArgumentCheck::Unfinished,
     }
 }
 
-/// Checks with all the budget there is. What would take more is let through: the server itself
-/// will judge.
+/// Checks with the full budget. Arguments that exceed it pass: the server itself checks them.
 pub(crate) fn check(checker: &Checker, schema: &Value, args: &Value) -> Result<(), String> {
     match checker.check(schema, args, "") {
-        Ok(()) | Err(Flaw::TooMuch) => Ok(()),
-        Err(Flaw::Wrong(wrong)) => Err(explain(schema, &wrong)),
+        Ok(()) | Err(CheckError::TooMuch) => Ok(()),
+        Err(CheckError::Wrong(wrong)) => Err(explain_flaws(schema, &wrong)),
     }
 }
 
-fn explain(schema: &Value, wrong: &[String]) -> String {
+fn explain_flaws(schema: &Value, wrong: &[String]) -> String {
     let sentences = wrong.iter().map(|sentence| cut(&clean_line(sentence), 400));
     let parameters = cut(&clean_line(&list_parameters(schema)), 700);
     sentences.chain([parameters]).collect::<Vec<_>>().join("; ")

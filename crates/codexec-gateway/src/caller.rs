@@ -1,4 +1,4 @@
-//! Who stands behind a call: whom a server may ask something, and who hears how far it is.
+//! The caller of a tool: answers a server's questions and receives progress.
 
 use std::{fmt, sync::Arc, time::Duration};
 
@@ -8,24 +8,24 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clean::{clean, cut};
 
-/// How long somebody may think about one question.
-const THINKING: Duration = Duration::from_secs(600);
+/// The time a person has to answer one question.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 const MESSAGE_BYTES: usize = 16 << 10;
 const PARAMS_BYTES: usize = 256 << 10;
 
-/// Whoever calls. The default is nobody: every question is declined, and progress is dropped.
+/// The party behind a call. The default declines every question and drops progress.
 #[derive(Clone, Default)]
 pub struct Caller {
-    asked: Option<Asked>,
-    /// Questions that wait for an answer.
+    questions: Option<QuestionChannel>,
+    /// The number of questions waiting for an answer.
     open: Arc<watch::Sender<u32>>,
     on_progress: Option<OnProgress>,
 }
 
-/// Told how far a call is, in the order of arrival. Must not block.
+/// A callback for a call's progress, in order of arrival. Must not block.
 pub type OnProgress = Arc<dyn Fn(CallProgress) + Send + Sync>;
 
-/// What a server says about a call that it works on.
+/// Progress that a server reports for a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallProgress {
     pub progress: f64,
@@ -33,46 +33,50 @@ pub struct CallProgress {
     pub message: Option<String>,
 }
 
-/// What a caller can show to a human.
+/// The kinds of elicitation a caller can show to a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CanShow {
+pub struct ElicitationSupport {
     pub forms: bool,
     pub urls: bool,
 }
 
 #[derive(Clone)]
-struct Asked {
-    questions: mpsc::Sender<Question>,
-    can_show: CanShow,
+struct QuestionChannel {
+    sender: mpsc::Sender<Question>,
+    can_show: ElicitationSupport,
 }
 
-/// A server's `elicitation/create`. Dropping it cancels what the server asked.
+/// A server's `elicitation/create`. Dropping it answers with "cancel".
 #[derive(Debug)]
 pub struct Question {
     pub server: ServerName,
-    /// As the server sent them, with what is invisible stripped from the message.
+    /// The server's parameters, with hidden characters stripped from the texts.
     pub params: Map<String, Value>,
     reply: oneshot::Sender<Value>,
 }
 
 impl Question {
-    /// `result` is an elicitation's: `{"action": "accept", "content": {..}}`.
+    /// Answers with an elicitation result: `{"action": "accept", "content": {..}}`.
     pub fn answer(self, result: Value) {
-        // A server that no longer waits has lost it.
+        // Fails only if the server no longer waits.
         let _ = self.reply.send(result);
     }
 
-    /// Comes back when nobody waits for the answer any more.
-    pub async fn abandoned(&mut self) {
+    /// Returns when nobody waits for the answer any more.
+    pub async fn wait_abandoned(&mut self) {
         self.reply.closed().await;
     }
 }
 
 impl Caller {
-    /// One who takes questions.
+    /// Sends questions to this channel.
     #[must_use]
-    pub fn asked_by(mut self, questions: mpsc::Sender<Question>, can_show: CanShow) -> Caller {
-        self.asked = Some(Asked { questions, can_show });
+    pub fn with_questions(
+        mut self,
+        questions: mpsc::Sender<Question>,
+        can_show: ElicitationSupport,
+    ) -> Caller {
+        self.questions = Some(QuestionChannel { sender: questions, can_show });
         self
     }
 
@@ -82,7 +86,7 @@ impl Caller {
         self
     }
 
-    /// How many questions wait for an answer.
+    /// Subscribes to the number of questions that wait for an answer.
     pub fn open_questions(&self) -> watch::Receiver<u32> {
         self.open.subscribe()
     }
@@ -91,39 +95,41 @@ impl Caller {
         self.on_progress.as_ref()
     }
 
-    /// Whether there is anybody to ask.
+    /// Returns true if questions can be answered.
     pub(crate) fn can_answer(&self) -> bool {
-        self.asked.is_some()
+        self.questions.is_some()
     }
 
-    /// Asks, and waits for the answer; whatever goes wrong is an answer too.
+    /// Asks, and waits for the answer. Every failure becomes a decline or cancel result.
     pub(crate) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
-        let Some(asked) = &self.asked else { return declined() };
-        let Some(params) = shown(params, asked.can_show) else { return declined() };
+        let Some(channel) = &self.questions else { return decline_result() };
+        let Some(params) = sanitize_question(params, channel.can_show) else {
+            return decline_result();
+        };
         let (reply, answer) = oneshot::channel();
-        let _open = Open::new(&self.open);
+        let _open = OpenQuestion::new(&self.open);
         let question = Question { server: server.clone(), params, reply };
-        if asked.questions.send(question).await.is_err() {
-            return declined();
+        if channel.sender.send(question).await.is_err() {
+            return decline_result();
         }
-        match tokio::time::timeout(THINKING, answer).await {
+        match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) | Err(_) => cancelled(),
+            Ok(Err(_)) | Err(_) => cancel_result(),
         }
     }
 }
 
-/// A question that waits; counted while this is held.
-struct Open<'a>(&'a watch::Sender<u32>);
+/// A question waiting for its answer, counted until dropped.
+struct OpenQuestion<'a>(&'a watch::Sender<u32>);
 
-impl Open<'_> {
-    fn new(open: &watch::Sender<u32>) -> Open<'_> {
+impl OpenQuestion<'_> {
+    fn new(open: &watch::Sender<u32>) -> OpenQuestion<'_> {
         open.send_modify(|open| *open += 1);
-        Open(open)
+        OpenQuestion(open)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         self.0.send_modify(|open| *open = open.saturating_sub(1));
     }
@@ -135,9 +141,12 @@ impl fmt::Debug for Caller {
     }
 }
 
-/// THREAT[ASK-1]: what a human is shown has nothing invisible in it, is bounded, and leads to no
-/// address but one of the web. `None`: it is not shown.
-fn shown(mut params: Map<String, Value>, can_show: CanShow) -> Option<Map<String, Value>> {
+/// THREAT[ASK-1]: a person sees only visible text of bounded length, and only web addresses.
+/// Returns `None` if the question must not be shown.
+fn sanitize_question(
+    mut params: Map<String, Value>,
+    can_show: ElicitationSupport,
+) -> Option<Map<String, Value>> {
     let is_url = params.get("mode").and_then(Value::as_str) == Some("url");
     let is_showable = match is_url {
         true => can_show.urls && params.get("url").and_then(Value::as_str).is_some_and(is_web),
@@ -159,7 +168,7 @@ fn is_web(address: &str) -> bool {
     url::Url::parse(address).is_ok_and(|url| matches!(url.scheme(), "https" | "http"))
 }
 
-/// Titles and descriptions; what an answer is checked against stays as it is.
+/// Cleans titles and descriptions. The parts that an answer is checked against stay as they are.
 fn clean_texts(schema: &mut Value) {
     match schema {
         Value::Object(fields) => {
@@ -184,11 +193,11 @@ fn clean_texts(schema: &mut Value) {
     }
 }
 
-pub(crate) fn declined() -> Value {
+pub(crate) fn decline_result() -> Value {
     json!({ "action": "decline" })
 }
 
-pub(crate) fn cancelled() -> Value {
+pub(crate) fn cancel_result() -> Value {
     json!({ "action": "cancel" })
 }
 

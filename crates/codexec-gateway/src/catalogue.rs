@@ -1,52 +1,55 @@
-//! All tools of all servers, in a fixed order, and the names they go by.
+//! The tools of all servers in a fixed order, and the names they can be called by.
 
 use std::sync::Arc;
 
-use codexec_types::{ServerName, ToolFilter, alias};
+use codexec_types::{ServerName, ToolFilter, to_identifier};
 
 use crate::{
-    search::{Document, Index},
+    search::{ToolDocument, ToolIndex},
     tool::Tool,
-    upstream::Listing,
+    upstream::ToolListing,
 };
 
-/// A snapshot. Made again when a server's list changes.
+/// A snapshot of all tools, rebuilt when a server's list changes.
 #[derive(Debug, Default)]
 pub(crate) struct Catalogue {
-    entries: Vec<Entry>,
-    index: Index,
-    /// What it was made from, to see when it is out of date.
-    listings: Vec<Option<Arc<Listing>>>,
+    entries: Vec<CatalogueEntry>,
+    index: ToolIndex,
+    /// The lists this was built from, to detect when it is out of date.
+    listings: Vec<Option<Arc<ToolListing>>>,
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Entry {
+pub(crate) struct CatalogueEntry {
     pub(crate) server: ServerName,
     pub(crate) tool: Arc<Tool>,
 }
 
 impl Catalogue {
-    /// In the order of the configuration, then in each server's own.
-    pub(crate) fn new(servers: &[ServerName], listings: Vec<Option<Arc<Listing>>>) -> Catalogue {
+    /// Orders tools by the configured order of servers, then by each server's own order.
+    pub(crate) fn new(
+        servers: &[ServerName],
+        listings: Vec<Option<Arc<ToolListing>>>,
+    ) -> Catalogue {
         let mut entries = Vec::new();
         for (server, listing) in servers.iter().zip(&listings) {
             for tool in listing.iter().flat_map(|listing| &listing.tools) {
-                entries.push(Entry { server: server.clone(), tool: tool.clone() });
+                entries.push(CatalogueEntry { server: server.clone(), tool: tool.clone() });
             }
         }
-        Catalogue { listings, ..Catalogue::of(entries) }
+        Catalogue { listings, ..Catalogue::from_entries(entries) }
     }
 
-    /// Without saying what it was made from.
-    pub(crate) fn of(entries: Vec<Entry>) -> Catalogue {
-        let documents: Vec<Document<'_>> = entries.iter().map(document).collect();
-        let index = Index::new(&documents);
+    /// Builds a catalogue that is never out of date, because it records no lists.
+    pub(crate) fn from_entries(entries: Vec<CatalogueEntry>) -> Catalogue {
+        let documents: Vec<ToolDocument<'_>> = entries.iter().map(search_document).collect();
+        let index = ToolIndex::new(&documents);
         drop(documents);
         Catalogue { entries, index, listings: Vec::new() }
     }
 
-    pub(crate) fn is_made_from(&self, listings: &[Option<Arc<Listing>>]) -> bool {
-        let is_same = |pair: (&Option<Arc<Listing>>, &Option<Arc<Listing>>)| match pair {
+    pub(crate) fn is_made_from(&self, listings: &[Option<Arc<ToolListing>>]) -> bool {
+        let is_same = |pair: (&Option<Arc<ToolListing>>, &Option<Arc<ToolListing>>)| match pair {
             (Some(a), Some(b)) => Arc::ptr_eq(a, b),
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => false,
@@ -54,13 +57,17 @@ impl Catalogue {
         self.listings.len() == listings.len() && self.listings.iter().zip(listings).all(is_same)
     }
 
-    /// What `allowed` lets through.
-    pub(crate) fn all(&self, allowed: &ToolFilter) -> impl Iterator<Item = &Entry> {
+    /// Returns the entries that `allowed` permits.
+    pub(crate) fn all(&self, allowed: &ToolFilter) -> impl Iterator<Item = &CatalogueEntry> {
         self.entries.iter().filter(|entry| entry.is_allowed(allowed))
     }
 
-    /// The same, best match first.
-    pub(crate) fn search(&self, query: &str, allowed: &ToolFilter) -> impl Iterator<Item = &Entry> {
+    /// Returns the entries that `allowed` permits, best match first.
+    pub(crate) fn search(
+        &self,
+        query: &str,
+        allowed: &ToolFilter,
+    ) -> impl Iterator<Item = &CatalogueEntry> {
         let ranked = self.index.rank(query);
         ranked
             .into_iter()
@@ -69,7 +76,7 @@ impl Catalogue {
     }
 }
 
-impl Entry {
+impl CatalogueEntry {
     pub(crate) fn is_allowed(&self, allowed: &ToolFilter) -> bool {
         allowed.check(self.server.as_str(), &self.tool.name).is_ok()
     }
@@ -79,11 +86,11 @@ impl Entry {
     }
 }
 
-fn document(entry: &Entry) -> Document<'_> {
+fn search_document(entry: &CatalogueEntry) -> ToolDocument<'_> {
     let parameters = entry.tool.parameters.iter();
     let (names, texts): (Vec<&str>, Vec<&str>) =
         parameters.map(|(name, text)| (name.as_str(), text.as_str())).unzip();
-    Document {
+    ToolDocument {
         server: entry.server.as_str(),
         name: &entry.tool.name,
         title: entry.tool.title.as_deref().unwrap_or_default(),
@@ -95,58 +102,59 @@ fn document(entry: &Entry) -> Document<'_> {
 
 /// A server and a tool that a joined name can stand for.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Pair<'a> {
+pub(crate) struct ServerTool<'a> {
     pub(crate) server: ServerName,
     pub(crate) tool: &'a str,
-    /// The server is called by its own name, not by its alias.
+    /// True if the name used the server's own name, not its alias.
     pub(crate) is_exact: bool,
 }
 
-impl Pair<'_> {
+impl ServerTool<'_> {
     pub(crate) fn dotted_name(&self) -> String {
         format!("{}.{}", self.server, self.tool)
     }
 }
 
-/// The server of this name, else all of this alias.
-pub(crate) fn servers_named<'a>(name: &str, servers: &'a [ServerName]) -> Vec<&'a ServerName> {
+/// Returns the server with this name, or else all servers with this alias.
+pub(crate) fn find_servers<'a>(name: &str, servers: &'a [ServerName]) -> Vec<&'a ServerName> {
     match servers.iter().find(|server| server.as_str() == name) {
         Some(exact) => vec![exact],
-        None => servers.iter().filter(|server| alias(server.as_str()) == name).collect(),
+        None => servers.iter().filter(|server| to_identifier(server.as_str()) == name).collect(),
     }
 }
 
-/// The same where there is only one.
+/// Returns the one server with this name or alias, or `None` if there are several.
 pub(crate) fn find_server<'a>(name: &str, servers: &'a [ServerName]) -> Option<&'a ServerName> {
-    match servers_named(name, servers).as_slice() {
+    match find_servers(name, servers).as_slice() {
         [server] => Some(server),
         _ => None,
     }
 }
 
-/// The pairs that a joined name can stand for, likeliest first: `mcp__server__tool`,
-/// `server.tool`, `server:tool`, `server/tool`, `server__tool`. A server whose own name has `__`
-/// in it is known by being known.
-pub(crate) fn pairs<'a>(name: &'a str, servers: &[ServerName]) -> Vec<Pair<'a>> {
-    let mut found: Vec<(usize, Pair<'a>)> = Vec::new();
+/// Splits a joined name into its possible server and tool pairs, likeliest first:
+/// `mcp__server__tool`, `server.tool`, `server:tool`, `server/tool`, `server__tool`. Server names
+/// that contain `__` are recognized because all server names are known.
+pub(crate) fn split_name<'a>(name: &'a str, servers: &[ServerName]) -> Vec<ServerTool<'a>> {
+    let mut candidates: Vec<(usize, ServerTool<'a>)> = Vec::new();
     for body in [name.strip_prefix("mcp__"), Some(name)].into_iter().flatten() {
         for server in servers {
-            let (own, alias) = (server.as_str(), alias(server.as_str()));
+            let (own, alias) = (server.as_str(), to_identifier(server.as_str()));
             let spellings = [Some(own), Some(alias.as_str()).filter(|alias| *alias != own)];
             for spelling in spellings.into_iter().flatten() {
                 let tool = body.strip_prefix(spelling).and_then(|rest| {
                     ["__", ".", ":", "/"].iter().find_map(|joint| rest.strip_prefix(joint))
                 });
                 if let Some(tool) = tool.filter(|tool| !tool.is_empty()) {
-                    let pair = Pair { server: server.clone(), tool, is_exact: spelling == own };
-                    found.push((spelling.len(), pair));
+                    let pair =
+                        ServerTool { server: server.clone(), tool, is_exact: spelling == own };
+                    candidates.push((spelling.len(), pair));
                 }
             }
         }
     }
-    // Of `a` and `a__b`, the longer name is the likelier meant.
-    found.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
-    found.into_iter().map(|(_, pair)| pair).collect()
+    // Of `a` and `a__b`, the longer name is likelier.
+    candidates.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+    candidates.into_iter().map(|(_, pair)| pair).collect()
 }
 
 #[cfg(test)]

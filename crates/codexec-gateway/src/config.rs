@@ -1,225 +1,230 @@
-//! Reading the files that name servers: our own, and other programs'. Pure: the text comes in,
-//! and what lies outside of it is asked of the caller.
+//! Parses the config files that define MCP servers: codexec's own file and other programs' files.
+//! Does no I/O: the caller passes in the text and, through [`ConfigEnv`], everything outside of it.
 
-mod approvals;
+mod claude_approvals;
 mod client;
 mod dialect;
 mod entry;
 mod expand;
+mod locations;
 mod merge;
-mod name;
 mod node;
-mod ourselves;
+mod own_program;
 mod pending;
-mod places;
-mod relative;
+mod relative_paths;
 mod section;
 mod server;
+mod server_name;
 mod syntax;
 
 use std::path::{Path, PathBuf};
 
 use codexec_types::ServerName;
 
-pub use approvals::Approvals;
-pub use client::{Client, Reach};
-use entry::Entry;
-pub use merge::merge;
-use node::Node;
-pub use ourselves::replaced;
-pub(crate) use pending::key;
+pub use claude_approvals::ClaudeApprovals;
+pub use client::{ConfigOwner, ConfigScope};
+use entry::ConfigEntry;
+pub use locations::{ConfigLocation, LocationEnv, LocationKind, find_config_locations};
+pub use merge::merge_configs;
+use node::ConfigNode;
+pub use own_program::find_replaced_system;
+pub(crate) use pending::approval_key;
 pub use pending::{PendingEntry, ProjectServers};
-pub use places::{Holds, Place, Whereabouts, places};
-pub(crate) use relative::{is_code, is_interpreter, program_name};
-use section::{Section, section};
+pub(crate) use relative_paths::{is_code, is_interpreter, program_name};
+use section::{Section, find_section};
 pub use server::{
-    Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, StdioConfig,
+    OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerConfig, ServerOptions, StdioConfig,
     TransportConfig, TrustMode,
 };
 use syntax::{Syntax, SyntaxError};
 
-/// One file names no more servers than this; the rest is left out.
+/// Maximum number of servers read from one file; the rest are ignored.
 const MAX_SERVERS: usize = 1_000;
-/// One file is told about no more often than this.
+/// Maximum number of problems reported for one file.
 const MAX_PROBLEMS: usize = 100;
+/// Why a server is off that the file itself disables.
+const DISABLED_IN_FILE: &str = "it is disabled in that file";
 
-/// What one file gave. A bad entry never hides a good one.
+/// The result of parsing one file. An invalid entry never hides a valid one.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Parsed {
-    pub servers: Vec<Found>,
-    /// Servers that start only after the user's approval. Set by [`merge`]; until then they are
-    /// among `servers`.
-    pub waiting: Vec<Found>,
-    /// What our own file says about servers, whoever names them.
-    pub tunings: Vec<Tuning>,
-    pub problems: Vec<Problem>,
-    /// The file could not be read as a whole: what it gave before still holds.
+pub struct ParsedConfig {
+    pub servers: Vec<DiscoveredServer>,
+    /// Servers that start only after the user's approval. Set by [`merge_configs`]; until then
+    /// they are among `servers`.
+    pub waiting: Vec<DiscoveredServer>,
+    /// Settings of codexec's own file for servers of any file.
+    pub tunings: Vec<ServerTuning>,
+    pub problems: Vec<ConfigProblem>,
+    /// The file as a whole could not be parsed; its previous result stays in effect.
     pub is_broken: bool,
 }
 
-/// A server, and where it was found.
+/// A server, and the file that defines it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct DiscoveredServer {
     pub config: ServerConfig,
-    pub client: Client,
+    pub client: ConfigOwner,
     pub line: u32,
-    /// Why it is not used.
+    /// Why the server is disabled; `None` if it is enabled.
     pub off: Option<String>,
-    /// What the user has to approve before it is used.
+    /// The entry that the user must approve before the server starts.
     pub pending: Option<PendingEntry>,
 }
 
-/// What our own file says about a server that any file may name.
+/// Settings of codexec's own file for a server that any file may define.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tuning {
+pub struct ServerTuning {
     pub name: ServerName,
-    pub narrow: Narrow,
-    /// `enabled`, as far as it is written.
+    pub narrow: ServerOptions,
+    /// The value of `enabled`, if the entry has it.
     pub is_on: Option<bool>,
     pub file: PathBuf,
     pub line: u32,
-    /// The entry has nothing but this, so somebody else has to name the server.
+    /// The entry has neither `command` nor `url`, so another file must define the server.
     pub is_alone: bool,
 }
 
-/// Something in a file that its author should know of.
+/// A problem in a config file, reported to the user.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{}:{line}: {what}", .file.display())]
-pub struct Problem {
+pub struct ConfigProblem {
     pub file: PathBuf,
     pub line: u32,
-    pub client: Client,
-    /// As written, cut to 80 characters; `None` when it is about the whole file.
+    pub client: ConfigOwner,
+    /// The server's name as written, cut to 80 characters; `None` if the problem concerns the
+    /// whole file.
     pub server: Option<String>,
-    /// A sentence.
+    /// The description, as a sentence.
     pub what: String,
-    pub effect: Effect,
+    pub effect: ProblemEffect,
 }
 
-/// What a [`Problem`] led to.
+/// The consequence of a [`ConfigProblem`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Effect {
+pub enum ProblemEffect {
     /// The file or the server is not used.
     LeftOut,
-    /// It is used as it stands.
+    /// The file or the server is used regardless.
     Kept,
 }
 
-/// Where a file stands and what it is read for.
-pub struct Scope<'a> {
+/// The config file that is parsed: its path, its client, and the rules that apply to it.
+pub struct ConfigSource<'a> {
     pub source: &'a Path,
-    pub client: Client,
-    pub reach: Reach,
-    pub approvals: &'a Approvals,
+    pub client: ConfigOwner,
+    pub reach: ConfigScope,
+    pub approvals: &'a ClaudeApprovals,
     pub project_servers: ProjectServers,
-    /// Guests may have written the file.
+    /// True if guests can write the file.
     pub is_guest_writable: bool,
-    pub world: World<'a>,
+    pub world: ConfigEnv<'a>,
 }
 
-/// What lies outside of a file.
+/// The environment that a config file's entries may refer to.
 #[derive(Clone, Copy)]
-pub struct World<'a> {
+pub struct ConfigEnv<'a> {
     pub home: Option<&'a Path>,
-    /// The directory we were started in.
+    /// The directory that codexec was started in.
     pub here: Option<&'a Path>,
     pub variable: &'a dyn Fn(&str) -> Option<String>,
-    /// A short file that an entry refers to.
+    /// Reads a short file that an entry refers to.
     pub text_of: &'a dyn Fn(&Path) -> Option<String>,
-    /// Whether this command is our own binary.
+    /// Returns true if the command is codexec's own binary.
     pub is_own_program: &'a dyn Fn(&str) -> bool,
 }
 
-/// The text of a file, read once for all that is looked for in it.
-pub struct Document {
-    root: Result<Node, SyntaxError>,
+/// A parsed config file, from which several things can be read.
+pub struct ConfigDocument {
+    root: Result<ConfigNode, SyntaxError>,
     syntax: Syntax,
 }
 
-impl Document {
-    /// How long such a file may be: large, but not endless.
-    pub fn max_bytes(client: Client, path: &Path) -> u64 {
+impl ConfigDocument {
+    /// Returns the maximum size of such a file.
+    pub fn max_bytes(client: ConfigOwner, path: &Path) -> u64 {
         Syntax::of(client, path).max_bytes()
     }
 
-    /// As this client writes it.
-    pub fn new(text: &str, client: Client) -> Document {
-        Document::at(Path::new(""), text, client)
+    /// Parses the text in the syntax that this client uses.
+    pub fn new(text: &str, client: ConfigOwner) -> ConfigDocument {
+        ConfigDocument::from_file(Path::new(""), text, client)
     }
 
-    /// The same; whoever names a file may name one in TOML.
-    pub fn at(path: &Path, text: &str, client: Client) -> Document {
+    /// Parses the text of the file at `path`; a file named by the user may also be TOML.
+    pub fn from_file(path: &Path, text: &str, client: ConfigOwner) -> ConfigDocument {
         let syntax = Syntax::of(client, path);
-        Document { root: syntax.parse(text), syntax }
+        ConfigDocument { root: syntax.parse(text), syntax }
     }
 
-    /// All of it, for whoever looks for something else in it; or a sentence why not.
+    /// Returns the whole file as JSON, or a sentence that says why it cannot be parsed.
     pub fn into_json(self) -> Result<serde_json::Value, String> {
         let language = self.syntax.name();
-        self.root.map(Node::into_json).map_err(|error| {
+        self.root.map(ConfigNode::into_json).map_err(|error| {
             let SyntaxError { line, column, what } = error;
             format!("it is not {language}: {what}, at line {line}, column {column}")
         })
     }
 }
 
-/// What one file says about servers.
-pub fn parse(document: &Document, scope: &Scope<'_>) -> Parsed {
-    let mut parsed = Parsed::default();
+/// Reads the servers of one file.
+pub fn parse_config(document: &ConfigDocument, scope: &ConfigSource<'_>) -> ParsedConfig {
+    let mut parsed = ParsedConfig::default();
     let root = match &document.root {
         Ok(root) => root,
         Err(error) => {
             let (language, what, column) = (document.syntax.name(), &error.what, error.column);
             let what = format!("it is not {language}: {what}, at column {column}");
-            parsed.tell(scope, error.line, None, what);
+            parsed.add_problem(scope, error.line, None, what);
             parsed.is_broken = true;
             return parsed;
         }
     };
-    if let Some(section) = section(root, scope, &mut parsed) {
+    if let Some(section) = find_section(root, scope, &mut parsed) {
         read_section(&section, scope, &mut parsed);
     }
-    parsed.shorten(scope);
+    parsed.limit_problems(scope);
     parsed
 }
 
-/// A file that is there and could not even be read.
-pub fn unreadable(why: &str, scope: &Scope<'_>) -> Parsed {
-    let mut parsed = Parsed { is_broken: true, ..Parsed::default() };
-    parsed.tell(scope, 1, None, why.to_owned());
+/// Returns the result for a file that exists but cannot be read.
+pub fn unreadable_config(why: &str, scope: &ConfigSource<'_>) -> ParsedConfig {
+    let mut parsed = ParsedConfig { is_broken: true, ..ParsedConfig::default() };
+    parsed.add_problem(scope, 1, None, why.to_owned());
     parsed
 }
 
-fn read_section(section: &Section<'_>, scope: &Scope<'_>, parsed: &mut Parsed) {
+fn read_section(section: &Section<'_>, scope: &ConfigSource<'_>, parsed: &mut ParsedConfig) {
     for (name, node) in section.entries.iter().take(MAX_SERVERS) {
         read_entry(name, node, section, scope, parsed);
     }
     if let Some((_, node)) = section.entries.get(MAX_SERVERS) {
         let left = section.entries.len() - MAX_SERVERS;
-        let what = format!("{left} more servers are left out; {MAX_SERVERS} of one file are read");
-        parsed.tell(scope, node.line, None, what);
+        let what = format!(
+            "{left} more servers are ignored; at most {MAX_SERVERS} are read from one file"
+        );
+        parsed.add_problem(scope, node.line, None, what);
     }
 }
 
 fn read_entry(
     written: &str,
-    node: &Node,
+    node: &ConfigNode,
     section: &Section<'_>,
-    scope: &Scope<'_>,
-    parsed: &mut Parsed,
+    scope: &ConfigSource<'_>,
+    parsed: &mut ParsedConfig,
 ) {
-    let mut entry = Entry::new(written, node, scope, section.dialect);
-    let mut off = entry.is_off().then(|| "it is switched off there".to_owned());
-    off = off.or_else(|| section.objection(written).map(str::to_owned));
-    off = off.or_else(|| pending::objection(scope));
-    if scope.client == Client::Own {
-        let (tuning, bad) = merge::tuning(&mut entry);
+    let mut entry = ConfigEntry::new(written, node, scope, section.dialect);
+    let mut off = entry.is_disabled().then(|| DISABLED_IN_FILE.to_owned());
+    off = off.or_else(|| section.disabled_reason(written).map(str::to_owned));
+    off = off.or_else(|| pending::disabled_reason(scope));
+    if scope.client == ConfigOwner::Codexec {
+        let (tuning, bad) = merge::read_tuning(&mut entry);
         parsed.tunings.extend(tuning);
         if let Some(bad) = bad {
-            parsed.tell(scope, bad.line, Some(written), bad.what);
+            parsed.add_problem(scope, bad.line, Some(written), bad.what);
             return;
         }
-        // Whether it is on is for all of that name, not only for this entry.
+        // `enabled` of our own file is in the tuning: it applies to every server of this name.
         off = None;
     }
     let line = node.line;
@@ -227,46 +232,64 @@ fn read_entry(
         Ok(Some(config)) => {
             if off.is_none() {
                 for note in std::mem::take(&mut entry.notes) {
-                    parsed.note(scope, line, Some(written), note);
+                    parsed.add_note(scope, line, Some(written), note);
                 }
             }
             let pending = PendingEntry::of(&entry);
-            parsed.servers.push(Found { config, client: scope.client, line, off, pending });
+            parsed.servers.push(DiscoveredServer {
+                config,
+                client: scope.client,
+                line,
+                off,
+                pending,
+            });
         }
         Ok(None) => {}
-        // Nobody wants to hear what is wrong with what is switched off.
+        // Problems of a disabled entry are not worth reporting.
         Err(_) if off.is_some() => {}
-        Err(bad) => parsed.tell(scope, bad.line, Some(written), bad.what),
+        Err(bad) => parsed.add_problem(scope, bad.line, Some(written), bad.what),
     }
 }
 
-impl Parsed {
-    fn tell(&mut self, scope: &Scope<'_>, line: u32, server: Option<&str>, what: String) {
-        self.push(scope, line, server, what, Effect::LeftOut);
+impl ParsedConfig {
+    fn add_problem(
+        &mut self,
+        scope: &ConfigSource<'_>,
+        line: u32,
+        server: Option<&str>,
+        what: String,
+    ) {
+        self.push(scope, line, server, what, ProblemEffect::LeftOut);
     }
 
-    fn note(&mut self, scope: &Scope<'_>, line: u32, server: Option<&str>, what: String) {
-        self.push(scope, line, server, what, Effect::Kept);
+    fn add_note(
+        &mut self,
+        scope: &ConfigSource<'_>,
+        line: u32,
+        server: Option<&str>,
+        what: String,
+    ) {
+        self.push(scope, line, server, what, ProblemEffect::Kept);
     }
 
     fn push(
         &mut self,
-        scope: &Scope<'_>,
+        scope: &ConfigSource<'_>,
         line: u32,
         server: Option<&str>,
         what: String,
-        effect: Effect,
+        effect: ProblemEffect,
     ) {
         let server = server.map(|name| name.chars().take(80).collect());
         let (file, client) = (scope.source.to_owned(), scope.client);
-        self.problems.push(Problem { file, line, client, server, what, effect });
+        self.problems.push(ConfigProblem { file, line, client, server, what, effect });
     }
 
-    fn shorten(&mut self, scope: &Scope<'_>) {
+    fn limit_problems(&mut self, scope: &ConfigSource<'_>) {
         let left = self.problems.len().saturating_sub(MAX_PROBLEMS);
         if left > 0 {
             self.problems.truncate(MAX_PROBLEMS);
-            self.note(scope, 1, None, format!("it has {left} more problems like these"));
+            self.add_note(scope, 1, None, format!("the file has {left} more problems"));
         }
     }
 }

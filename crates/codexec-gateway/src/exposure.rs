@@ -1,21 +1,21 @@
-//! Who else can write a file or folder that decides something.
+//! Detects files and folders that other users can write.
 
 use std::{fs::Metadata, os::unix::fs::MetadataExt as _};
 
 use nix::unistd::geteuid;
 
-/// How somebody else can change a file or folder.
+/// How another user can change a file or folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exposure {
-    /// It belongs to the user of this number.
+    /// Owned by another user, with this uid.
     Foreign(u32),
-    /// Its mode lets others write.
+    /// Writable by others, with this mode.
     Open(u32),
 }
 
 impl Exposure {
-    /// `None`: only the user, and root, can write it. A group of the same number as its owner is
-    /// the owner's alone, as most systems make them.
+    /// Returns `None` if only the user and root can write it. A group whose gid equals the owner's
+    /// uid counts as the owner's private group, which most systems create.
     pub fn of(about: &Metadata) -> Option<Exposure> {
         let (owner, mode) = (about.uid(), about.mode() & 0o777);
         if owner != geteuid().as_raw() {

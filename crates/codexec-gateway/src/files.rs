@@ -1,4 +1,4 @@
-//! Reading files that others wrote, and that may be anything.
+//! Reads files that others wrote, which may be of any type and size.
 
 use std::fs::OpenOptions;
 use std::io::{self, Read as _};
@@ -7,14 +7,13 @@ use std::path::Path;
 
 use nix::fcntl::OFlag;
 
-/// The text of a regular file of at most so many bytes.
+/// Reads a regular file of at most `max_bytes` bytes as UTF-8.
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     let bytes = read_bytes(path, max_bytes)?;
     String::from_utf8(bytes).map_err(|_| io::Error::other("it is not UTF-8"))
 }
 
-/// THREAT[CFG-2]: a pipe, a device or an endless file in its place is refused, and never waited
-/// for.
+/// THREAT[CFG-2]: rejects a pipe, device or endless file without blocking on it.
 pub(crate) fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
     let flags = OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path)?;
@@ -28,7 +27,7 @@ pub(crate) fn read_bytes(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
             "it has {bytes} bytes; at most {max_bytes} are read"
         )));
     }
-    // What is said of a size may be wrong, as in `/proc`.
+    // The reported size may be wrong, as in `/proc`.
     let mut bytes = Vec::new();
     file.take(max_bytes + 1).read_to_end(&mut bytes)?;
     if u64::try_from(bytes.len()).is_ok_and(|length| length > max_bytes) {

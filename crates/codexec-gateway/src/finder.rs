@@ -2,29 +2,28 @@ use codexec_types::{ServerName, ToolFilter};
 use serde_json::Value;
 
 use crate::{
-    catalogue::{Catalogue, Entry},
+    catalogue::{Catalogue, CatalogueEntry},
     tool::Tool,
 };
 
-/// The search by itself, over definitions as servers send them and without any server: for
-/// measuring it.
-pub struct Finder {
+/// Tool search over raw definitions, without any server. Used to measure search quality.
+pub struct ToolFinder {
     catalogue: Catalogue,
 }
 
-impl Finder {
-    /// Leaves out what no catalogue would hold.
-    pub fn new<'a>(definitions: impl IntoIterator<Item = (ServerName, &'a Value)>) -> Finder {
+impl ToolFinder {
+    /// Skips invalid definitions, as a catalogue does.
+    pub fn new<'a>(definitions: impl IntoIterator<Item = (ServerName, &'a Value)>) -> ToolFinder {
         let entries = definitions.into_iter().filter_map(|(server, definition)| {
-            Some(Entry { server, tool: Tool::read(definition).ok()?.into() })
+            Some(CatalogueEntry { server, tool: Tool::read(definition).ok()?.into() })
         });
-        Finder { catalogue: Catalogue::of(entries.collect()) }
+        ToolFinder { catalogue: Catalogue::from_entries(entries.collect()) }
     }
 
-    /// The names (`server.tool`) of the best matches, best first.
+    /// Returns the `server.tool` names of the best matches, best first.
     pub fn find(&self, query: &str, limit: usize) -> Vec<String> {
         let all = ToolFilter::all();
         let found = self.catalogue.search(query, &all);
-        found.take(limit).map(Entry::dotted_name).collect()
+        found.take(limit).map(CatalogueEntry::dotted_name).collect()
     }
 }

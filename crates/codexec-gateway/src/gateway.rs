@@ -1,7 +1,7 @@
-//! The one handle to all upstreams.
+//! The handle to all upstreams.
 
 mod approval;
-mod aside;
+mod blocking;
 mod call;
 mod direct;
 mod discovery;
@@ -34,114 +34,115 @@ pub use stats::ServerCost;
 
 use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
 use crate::{
-    Caller, ServerConfig, Settings,
-    bell::Bell,
+    Caller, GatewaySettings, ServerConfig,
     catalogue::Catalogue,
-    observed::Observed,
-    upstream::{Shared, Upstream},
+    change_signal::ChangeSignal,
+    observed_outputs::ObservedOutputs,
+    upstream::{Upstream, UpstreamShared},
 };
 
-/// Servers that start at the same time.
+/// Servers that start concurrently.
 const STARTS_AT_ONCE: usize = 32;
-/// What a shutdown may take, however many servers there are.
+/// The time limit for a shutdown of all servers.
 const SHUTDOWN: Duration = Duration::from_secs(2);
 
-/// The user's servers. Cheap to clone; the servers end with the last clone.
+/// The user's servers. Cheap to clone; the servers stop with the last clone.
 #[derive(Clone)]
 pub struct Gateway {
     inner: Arc<Inner>,
-    /// On whose behalf this handle calls.
+    /// The party this handle calls for.
     caller: Caller,
-    /// How long its lists wait for servers that are still starting.
-    patience: Duration,
-    /// Its turn to have work done beside the event loop.
-    turn: Arc<Semaphore>,
+    /// How long this handle's lists wait for servers that are still starting.
+    list_wait: Duration,
+    /// This caller's permit for work on blocking threads.
+    work_permit: Arc<Semaphore>,
 }
 
 struct Inner {
-    /// Somebody is starting servers that nobody waits for.
+    /// True while a task starts servers in the background.
     is_warming: AtomicBool,
     fleet: Mutex<Arc<Fleet>>,
-    shared: Shared,
+    shared: UpstreamShared,
     catalogue: Mutex<Arc<Catalogue>>,
-    /// Who makes it.
-    making: Semaphore,
-    names: Mutex<direct::Names>,
-    observed: Arc<Observed>,
+    /// Held while the catalogue is being built.
+    catalogue_build: Semaphore,
+    names: Mutex<direct::DirectNames>,
+    observed: Arc<ObservedOutputs>,
     checker: Checker,
-    /// For work beside the event loop.
-    places: Arc<Semaphore>,
+    /// Limits concurrent work on blocking threads.
+    work_threads: Arc<Semaphore>,
 }
 
-/// The servers of one moment. Replaced as a whole when the files that name them change.
+/// The configured servers. Replaced as a whole when the configuration changes.
 #[derive(Default)]
 pub(crate) struct Fleet {
-    /// In the order of the configuration.
+    /// In configured order.
     pub(crate) names: Vec<ServerName>,
     /// In the order of `names`.
     pub(crate) upstreams: Vec<Arc<Upstream>>,
 }
 
 impl Gateway {
-    /// Starts nothing.
-    pub fn new(servers: Vec<ServerConfig>, settings: Settings) -> Gateway {
-        let observed = Observed::new(settings.home.as_ref());
-        let common = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
-        let patience = settings.catalogue_wait;
+    /// Creates the gateway without starting any server.
+    pub fn new(servers: Vec<ServerConfig>, settings: GatewaySettings) -> Gateway {
+        let observed = ObservedOutputs::new(settings.home.as_ref());
+        let shared_calls = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
+        let list_wait = settings.catalogue_wait;
         let inner = Inner {
             is_warming: AtomicBool::new(false),
             fleet: Mutex::default(),
-            shared: Shared {
+            shared: UpstreamShared {
                 settings: Arc::new(settings),
                 starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
-                common: Arc::new(common),
-                bell: Bell::default(),
+                shared_calls: Arc::new(shared_calls),
+                list_changed: ChangeSignal::default(),
             },
             catalogue: Mutex::default(),
-            making: Semaphore::new(1),
+            catalogue_build: Semaphore::new(1),
             names: Mutex::default(),
             observed,
             checker: Checker::default(),
-            places: Arc::new(Semaphore::new(aside::count_places())),
+            work_threads: Arc::new(Semaphore::new(blocking::count_threads())),
         };
-        let turn = Arc::new(Semaphore::new(aside::OWN_TURNS));
-        let gateway = Gateway { inner: Arc::new(inner), caller: Caller::default(), patience, turn };
+        let work_permit = Arc::new(Semaphore::new(blocking::OWN_PERMITS));
+        let gateway =
+            Gateway { inner: Arc::new(inner), caller: Caller::default(), list_wait, work_permit };
         drop(gateway.replace(servers));
         gateway
     }
 
-    /// The same servers, called on somebody's behalf.
+    /// Returns a handle to the same servers that calls for another caller.
     #[must_use]
     pub fn on_behalf_of(&self, caller: Caller) -> Gateway {
-        let (inner, patience) = (self.inner.clone(), self.patience);
-        Gateway { inner, caller, patience, turn: Gateway::new_turn() }
+        let (inner, list_wait) = (self.inner.clone(), self.list_wait);
+        Gateway { inner, caller, list_wait, work_permit: Gateway::new_work_permit() }
     }
 
-    /// The same servers, whose lists wait no longer than this for those that are still starting.
+    /// Returns a handle whose lists wait at most this long for servers that are still starting.
     #[must_use]
-    pub fn hurried(&self, patience: Duration) -> Gateway {
-        let patience = self.patience.min(patience);
-        Gateway { patience, ..self.clone() }
+    pub fn with_list_wait(&self, list_wait: Duration) -> Gateway {
+        let list_wait = self.list_wait.min(list_wait);
+        Gateway { list_wait, ..self.clone() }
     }
 
-    /// The most calls that all servers together have under way.
-    pub fn most_calls(&self) -> usize {
+    /// Returns the limit on concurrent calls of all servers together.
+    pub fn max_concurrent_calls(&self) -> usize {
         self.inner.shared.settings.calls_in_all
     }
 
-    /// Told whenever some list may have changed.
-    pub fn changes(&self) -> watch::Receiver<u64> {
-        self.inner.shared.bell.listen()
+    /// Subscribes to changes of any server's list.
+    pub fn subscribe_changes(&self) -> watch::Receiver<u64> {
+        self.inner.shared.list_changed.subscribe()
     }
 
-    /// Goes on with these servers: those whose entry is the same stay as they are and keep their
-    /// connections, new ones start when they are needed, and the others end.
+    /// Switches to these servers. Servers with an unchanged entry keep their connections, new ones
+    /// start when they are needed, and the others stop.
     pub async fn reconfigure(&self, servers: Vec<ServerConfig>) {
         let left = self.replace(servers);
         join_all(left.iter().map(|upstream| upstream.shutdown())).await;
     }
 
-    /// Gives those that are no longer wanted.
+    /// Replaces the servers and returns those that are no longer configured.
     fn replace(&self, servers: Vec<ServerConfig>) -> Vec<Arc<Upstream>> {
         let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         let mut before = fleet.upstreams.clone();
@@ -155,37 +156,37 @@ impl Gateway {
         }
         let names = upstreams.iter().map(|upstream| upstream.name().clone()).collect();
         *fleet = Arc::new(Fleet { names, upstreams });
-        self.inner.shared.bell.ring();
+        self.inner.shared.list_changed.notify();
         before
     }
 
-    /// Ends a server and starts it anew; `false` if there is none of this name.
+    /// Stops a server and starts it again. Returns false if the name is unknown.
     pub async fn restart(&self, name: &str) -> bool {
-        let Some(old) = self.renew(name) else { return false };
+        let Some(old) = self.replace_upstream(name) else { return false };
         old.shutdown().await;
         if let Some(new) = self.fleet().upstreams.iter().find(|up| up.name().as_str() == name) {
-            new.begin();
+            new.start_if_needed();
         }
         true
     }
 
-    /// Puts a fresh one in the place of this server, and gives the old one.
-    fn renew(&self, name: &str) -> Option<Arc<Upstream>> {
+    /// Replaces a server with a fresh one, and returns the old one.
+    fn replace_upstream(&self, name: &str) -> Option<Arc<Upstream>> {
         let mut fleet = self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner);
         let at = fleet.upstreams.iter().position(|upstream| upstream.name().as_str() == name)?;
         let mut upstreams = fleet.upstreams.clone();
-        let place = upstreams.get_mut(at)?;
-        let new = Upstream::new(place.config().clone(), self.inner.shared.clone());
-        let old = std::mem::replace(place, Arc::new(new));
+        let slot = upstreams.get_mut(at)?;
+        let new = Upstream::new(slot.config().clone(), self.inner.shared.clone());
+        let old = std::mem::replace(slot, Arc::new(new));
         *fleet = Arc::new(Fleet { names: fleet.names.clone(), upstreams });
         Some(old)
     }
 
     /// Starts all servers and waits until each is ready or has failed, at most this long.
-    pub async fn settle(&self, limit: Duration) {
+    pub async fn start_all(&self, limit: Duration) {
         let fleet = self.fleet();
-        let all = join_all(fleet.upstreams.iter().map(Upstream::connected));
-        // Who is not ready by then is said to be starting.
+        let all = join_all(fleet.upstreams.iter().map(Upstream::connect));
+        // Servers that are not ready by then are reported as starting.
         let _ = tokio::time::timeout(limit, all).await;
     }
 
@@ -193,12 +194,13 @@ impl Gateway {
         self.inner.fleet.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// In the order of the configuration.
+    /// Returns the names in configured order.
     pub fn server_names(&self) -> Vec<ServerName> {
         self.fleet().names.clone()
     }
 
-    /// Whatever a guest asks, told in its language. Dropping the future cancels the call upstream.
+    /// Answers any request of a guest, in the guest's language. Dropping the future cancels the
+    /// call upstream.
     pub async fn answer(
         &self,
         ask: Ask,
@@ -211,7 +213,7 @@ impl Gateway {
                 self.call_tool(&server, &tool, &args, allowed).await
             }
             Ask::Named { name, args } => self.call_named(&name, &args, allowed).await,
-            Ask::Servers {} => self.servers(allowed),
+            Ask::Servers {} => self.list_servers(allowed),
             Ask::ToolNames { server } => self.tool_names(&server, allowed).await,
             Ask::Discover { words } => self.discover(words, allowed).await,
             Ask::Search { query: text, limit, server, kind, detail } => {
@@ -221,27 +223,27 @@ impl Gateway {
             }
             Ask::Schema { name } => {
                 let tool = self.schema(&name, allowed, voice).await?;
-                self.rendered(tool).await
+                self.render_json(tool).await
             }
-            Ask::Resources { server } => self.things(RESOURCES, server, allowed).await,
-            Ask::ResourceTemplates { server } => self.things(TEMPLATES, server, allowed).await,
+            Ask::Resources { server } => self.list_items(RESOURCES, server, allowed).await,
+            Ask::ResourceTemplates { server } => self.list_items(TEMPLATES, server, allowed).await,
             Ask::ReadResource { server, uri } => self.read_resource(&server, &uri, allowed).await,
-            Ask::Prompts { server } => self.things(PROMPTS, server, allowed).await,
+            Ask::Prompts { server } => self.list_items(PROMPTS, server, allowed).await,
             Ask::Prompt { server, name, args } => self.prompt(&server, &name, &args, allowed).await,
             Ask::Help { name } => self.help(name.as_deref(), allowed, voice).await,
-            // Whoever drives the guest answers these.
+            // Answered by the code that runs the guest.
             Ask::Own { name, .. } => {
-                let message = format!("there is nothing called {name} here");
+                let message = format!("unknown function {name}");
                 Err(CallError::new(CallCode::ToolNotFound, message))
             }
         }
     }
 
     pub fn health(&self) -> Vec<ServerHealth> {
-        self.fleet().upstreams.iter().map(|upstream| health::health(upstream)).collect()
+        self.fleet().upstreams.iter().map(|upstream| health::server_health(upstream)).collect()
     }
 
-    /// Ends all servers at once, within two seconds.
+    /// Stops all servers at once, within two seconds.
     pub async fn shutdown(&self) {
         let fleet = self.fleet();
         let observed = self.inner.observed.clone();

@@ -1,17 +1,19 @@
-//! Texts for the author of a guest, in the guest's own language.
+//! Help texts for guest code, in the guest's language.
 
 mod api;
 
 use serde_json::Value;
 
-use crate::{Voice, catalogue::Entry, gateway::ServerHealth, gateway::ServerState};
+use crate::{
+    TypingsLanguage, catalogue::CatalogueEntry, gateway::ServerHealth, gateway::ServerState,
+};
 
-/// How to call tools, and which servers there are.
-pub(crate) fn overview<'a>(
-    voice: Voice,
+/// Describes how to call tools, and lists the servers.
+pub(crate) fn describe_servers<'a>(
+    voice: TypingsLanguage,
     servers: impl Iterator<Item = (&'a ServerHealth, usize)>,
 ) -> String {
-    let mut text = format!("{}\nServers:\n", api::text(voice));
+    let mut text = format!("{}\nServers:\n", api::describe_api(voice));
     for (server, tools) in servers {
         let line = match server.state {
             ServerState::Ready => format!("  {} ({tools} tools)\n", server.name),
@@ -22,12 +24,16 @@ pub(crate) fn overview<'a>(
     text
 }
 
-/// Every tool of one server, a line each.
-pub(crate) fn server(voice: Voice, name: &str, entries: &[(&Entry, Option<Value>)]) -> String {
+/// Lists every tool of one server, one per line.
+pub(crate) fn describe_server(
+    voice: TypingsLanguage,
+    name: &str,
+    entries: &[(&CatalogueEntry, Option<Value>)],
+) -> String {
     let mut text = format!("{name}: {} tools\n", entries.len());
     let mark = match voice {
-        Voice::TypeScript => "//",
-        Voice::Python | Voice::Bash => "#",
+        TypingsLanguage::TypeScript => "//",
+        TypingsLanguage::Python | TypingsLanguage::Bash => "#",
     };
     for (entry, observed) in entries {
         let summary = entry.tool.summary();
@@ -39,12 +45,17 @@ pub(crate) fn server(voice: Voice, name: &str, entries: &[(&Entry, Option<Value>
     text
 }
 
-/// One tool: what it does in its own words, and its declaration.
-pub(crate) fn tool(voice: Voice, entry: &Entry, observed: Option<&Value>) -> String {
+/// Describes one tool with its description and declaration.
+pub(crate) fn describe_tool(
+    voice: TypingsLanguage,
+    entry: &CatalogueEntry,
+    observed: Option<&Value>,
+) -> String {
     let tool = &entry.tool;
     let declaration =
         tool.types(observed).declaration(voice, entry.server.as_str(), &tool.name, "");
     let description = tool.description.trim();
-    let words = if description.is_empty() { String::new() } else { format!("{description}\n") };
-    format!("{}\n{words}\n{declaration}", entry.dotted_name())
+    let description =
+        if description.is_empty() { String::new() } else { format!("{description}\n") };
+    format!("{}\n{description}\n{declaration}", entry.dotted_name())
 }

@@ -1,23 +1,23 @@
 use codexec_types::ToolKind;
 use serde_json::Value;
 
-/// What a server says its tool may do. Only a hint: it decides what is shown, never what is allowed.
+/// A server's hints about what its tool does. Hints decide what is shown, never what is allowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Hints {
+pub(crate) struct ToolHints {
     is_read_only: bool,
     is_destructive: bool,
 }
 
-impl Hints {
-    /// As the protocol has it, what is not said is the worst.
-    pub(crate) fn read(definition: &Value) -> Hints {
+impl ToolHints {
+    /// Reads the annotations. As in the protocol, a missing hint means the worst case.
+    pub(crate) fn read(definition: &Value) -> ToolHints {
         let hint = |name| definition.get("annotations")?.get(name)?.as_bool();
         let is_read_only = hint("readOnlyHint").unwrap_or(false);
         let is_destructive = !is_read_only && hint("destructiveHint").unwrap_or(true);
-        Hints { is_read_only, is_destructive }
+        ToolHints { is_read_only, is_destructive }
     }
 
-    pub(crate) fn is(self, kind: ToolKind) -> bool {
+    pub(crate) fn matches(self, kind: ToolKind) -> bool {
         match kind {
             ToolKind::Any => true,
             ToolKind::ReadOnly => self.is_read_only,

@@ -1,5 +1,5 @@
-//! The desktop's own keyring, through the program that the desktop brings for it. What is secret
-//! goes through pipes, never through arguments, and no shell is involved.
+//! Access to the desktop's keyring through its command-line program. Secrets go through pipes,
+//! never through arguments, and no shell is involved.
 
 use std::{io, process::Stdio, time::Duration};
 
@@ -9,18 +9,18 @@ use tokio::{
     time::timeout,
 };
 
-use crate::Settings;
+use crate::GatewaySettings;
 
-/// It may ask its owner to unlock it.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Long, because the keyring may prompt the user to unlock it.
+const TIMEOUT: Duration = Duration::from_secs(30);
 const MAX_BYTES: u64 = 256 << 10;
 const SERVICE: &str = "codexec";
-/// Where the keyring is, besides what every program of ours gets.
+/// Variables that locate the keyring, in addition to those that every child process gets.
 const VARIABLES: [&str; 4] =
     ["DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR", "DISPLAY", "WAYLAND_DISPLAY"];
 
-/// What is kept under `name`.
-pub(crate) async fn lookup(name: &str, settings: &Settings) -> io::Result<String> {
+/// Returns the secret stored under `name`.
+pub(crate) async fn lookup(name: &str, settings: &GatewaySettings) -> io::Result<String> {
     let found = if cfg!(target_os = "macos") {
         let args = ["find-generic-password", "-s", SERVICE, "-a", name, "-w"];
         run("security", &args, b"", settings).await?
@@ -31,13 +31,13 @@ pub(crate) async fn lookup(name: &str, settings: &Settings) -> io::Result<String
     let found = String::from_utf8(found).map_err(io::Error::other)?;
     let found = found.strip_suffix('\n').unwrap_or(&found);
     if found.is_empty() {
-        return Err(io::Error::other("there is nothing under that name"));
+        return Err(io::Error::other("it has no secret of that name"));
     }
     Ok(found.to_owned())
 }
 
-/// Keeps it, in place of what was there.
-pub(crate) async fn store(name: &str, secret: &str, settings: &Settings) -> io::Result<()> {
+/// Stores a secret under `name`, and replaces an existing one.
+pub(crate) async fn store(name: &str, secret: &str, settings: &GatewaySettings) -> io::Result<()> {
     if cfg!(target_os = "macos") {
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         let line = format!("add-generic-password -U -s {SERVICE} -a \"{name}\" -X {hex}\n");
@@ -47,10 +47,10 @@ pub(crate) async fn store(name: &str, secret: &str, settings: &Settings) -> io::
         let args = ["store", label.as_str(), "service", SERVICE, "account", name];
         run("secret-tool", &args, secret.as_bytes(), settings).await?;
     }
-    // Some say yes and keep nothing.
+    // Some keyrings report success but store nothing.
     match lookup(name, settings).await? == secret {
         true => Ok(()),
-        false => Err(io::Error::other("it does not give back what it was given")),
+        false => Err(io::Error::other("it did not store the secret")),
     }
 }
 
@@ -58,11 +58,11 @@ async fn run(
     program: &str,
     args: &[&str],
     input: &[u8],
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> io::Result<Vec<u8>> {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the keyring's own program, with fixed arguments"
+        reason = "the desktop's keyring program, with fixed arguments"
     )]
     let mut command = Command::new(program);
     command.args(args).env_clear().envs(settings.env.iter().cloned()).current_dir("/");
@@ -77,19 +77,19 @@ async fn run(
     let talk = async {
         let mut found = Vec::new();
         if let (Some(mut stdin), Some(stdout)) = (stdin, stdout) {
-            // A program that does not want it has closed its input already.
+            // Fails if the program has closed its stdin, which is fine.
             let _ = stdin.write_all(input).await;
             drop(stdin);
             stdout.take(MAX_BYTES).read_to_end(&mut found).await?;
         }
         let status = child.wait().await?;
         if !status.success() {
-            return Err(io::Error::other(format!("{program} says no ({status})")));
+            return Err(io::Error::other(format!("{program} failed ({status})")));
         }
         Ok(found)
     };
-    let late = |_| Err(io::Error::other(format!("{program} did not answer")));
-    timeout(PATIENCE, talk).await.unwrap_or_else(late)
+    let timed_out = |_| Err(io::Error::other(format!("{program} timed out")));
+    timeout(TIMEOUT, talk).await.unwrap_or_else(timed_out)
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
-//! OAuth 2.1 for remote servers: the login, what it gave us, and how that is kept fresh.
+//! OAuth 2.1 for remote servers: login, token storage and token renewal.
 //!
-//! The login runs on rmcp's state machine, with every request it makes going through our own
-//! client and its rules. What is granted we keep and renew ourselves, because rmcp forgets the
-//! secret of a client that was registered on the fly.
+//! The login uses rmcp's state machine, but sends every request through our own HTTP client and
+//! its rules. Tokens are stored and renewed here, because rmcp forgets the secret of a
+//! dynamically registered client.
 
 mod account;
 mod challenge;
@@ -14,4 +14,4 @@ mod store;
 
 pub(crate) use account::Account;
 pub(crate) use challenge::Challenge;
-pub use login::{LoggedIn, LoginError, login};
+pub use login::{LoginError, LoginSummary, login};

@@ -1,21 +1,21 @@
-//! Finding tools by what they are for: BM25 over weighted fields, with stems, a thesaurus, and
-//! forgiveness for typing errors; then what the name alone says.
+//! Full-text search over tools: BM25 over weighted fields, with stemming, a thesaurus and typo
+//! tolerance; then a bonus for matches in the tool's and the server's name.
 
-mod build;
-mod near;
+mod builder;
 mod query;
 mod stem;
 mod thesaurus;
+mod typos;
 mod words;
 
 use foldhash::HashMap;
 
-use build::Builder;
-use query::Concept;
+use builder::IndexBuilder;
+use query::QueryTerm;
 
-/// What is known of one tool.
+/// The searchable texts of one tool.
 #[derive(Debug, Default)]
-pub(crate) struct Document<'a> {
+pub(crate) struct ToolDocument<'a> {
     pub(crate) server: &'a str,
     pub(crate) name: &'a str,
     pub(crate) title: &'a str,
@@ -24,76 +24,79 @@ pub(crate) struct Document<'a> {
     pub(crate) parameter_texts: String,
 }
 
+/// The search index over all tools.
 #[derive(Debug, Default)]
-pub(crate) struct Index {
+pub(crate) struct ToolIndex {
     ids: HashMap<String, u32>,
-    /// By id.
+    /// Indexed by term id.
     terms: Vec<Term>,
-    /// The terms of names; sorted, so that the order never changes.
+    /// The terms of tool names; sorted, so that results are deterministic.
     name_terms: Vec<u32>,
-    /// Each document's name, as terms in their order, without those of its server.
+    /// The terms of each tool's name in order, without those of its server's name.
     names: Vec<Vec<u32>>,
-    /// Each document's server's name.
+    /// The terms of each tool's server's name.
     servers: Vec<Vec<u32>>,
 }
 
 #[derive(Debug)]
 struct Term {
     text: String,
-    /// The documents it occurs in, with how much it weighs there.
+    /// The documents that contain the term, with its weight in each.
     postings: Vec<(u32, f32)>,
 }
 
+/// BM25's k1: how fast repeated occurrences stop counting.
 const SATURATION: f32 = 2.0;
-/// What a document gains by meeting all of a request rather than a little of it well.
+/// The bonus for matching all of a query rather than a part of it well.
 const COVERAGE: f32 = 2.0;
-/// What it gains when its whole name is asked for, and nothing else is in the name.
+/// The bonus if every word of the tool's name is in the query.
 const NAME: f32 = 0.5;
-/// What it gains by having two words side by side in its name as they are in the request.
+/// The bonus if two adjacent words of the name are adjacent in the query.
 const PAIR: f32 = 0.5;
-/// What it gains when its server is named.
+/// The bonus if the query names the server.
 const SERVER: f32 = 0.4;
+/// Longer texts are cut.
 const TEXT_BYTES: usize = 2 << 10;
 
-/// Reads what every search needs, so that the first one does not have to.
-pub(crate) fn prepare() {
-    thesaurus::kin("");
+/// Loads the thesaurus, so that the first search is not slower.
+pub(crate) fn load_thesaurus() {
+    thesaurus::synonyms("");
 }
 
-impl Index {
-    pub(crate) fn new(documents: &[Document<'_>]) -> Index {
-        Builder::default().build(documents)
+impl ToolIndex {
+    pub(crate) fn new(documents: &[ToolDocument<'_>]) -> ToolIndex {
+        IndexBuilder::default().build(documents)
     }
 
-    /// The documents that match, best first; equal ones in their own order.
+    /// Returns the matching documents, best first; ties in their original order.
     pub(crate) fn rank(&self, query: &str) -> Vec<usize> {
         let query = query.get(..query.floor_char_boundary(TEXT_BYTES)).unwrap_or(query);
-        let concepts = self.concepts(query);
+        let terms = self.query_terms(query);
         let mut ranked: Vec<(usize, f32)> = self
-            .word_scores(&concepts)
+            .word_scores(&terms)
             .into_iter()
             .enumerate()
             .filter(|(_, score)| *score > 0.0)
             .collect();
         for (document, score) in &mut ranked {
-            *score *= 1.0 + self.name_score(*document, &concepts);
-            *score *= 1.0 + SERVER * self.server_score(*document, &concepts);
+            *score *= 1.0 + self.name_score(*document, &terms);
+            *score *= 1.0 + SERVER * self.server_score(*document, &terms);
         }
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
         ranked.into_iter().map(|(document, _)| document).collect()
     }
 
-    /// Per document, how much of the request its words answer, from 0 to 1 and a little more.
-    fn word_scores(&self, concepts: &[Concept]) -> Vec<f32> {
-        let whole: f32 = concepts.iter().map(|concept| concept.weight * concept.rarity).sum();
+    /// Returns for each document how much of the query its words match, from 0 to a little over 1.
+    fn word_scores(&self, terms: &[QueryTerm]) -> Vec<f32> {
+        let whole: f32 = terms.iter().map(|term| term.weight * term.rarity).sum();
         let mut scores = vec![(0.0, 0.0); self.names.len()];
         let mut best: Vec<f32> = Vec::new();
-        for concept in concepts {
+        for term in terms {
             best.clear();
             best.resize(self.names.len(), 0.0);
-            for &(id, share) in &concept.forms {
-                // A word that stands for another one is not worth more than that one.
-                let worth = share * self.rarity(id).min(concept.rarity);
+            for &(id, share) in &term.forms {
+                // A synonym does not score higher than the word itself.
+                let worth = share * self.rarity(id).min(term.rarity);
                 for &(document, weight) in self.postings(id) {
                     let score = worth * weight * (SATURATION + 1.0) / (weight + SATURATION);
                     if let Some(best) = best.get_mut(document as usize) {
@@ -101,22 +104,23 @@ impl Index {
                     }
                 }
             }
-            for ((sum, met), best) in scores.iter_mut().zip(&best) {
-                *sum += concept.weight * best;
-                *met += concept.weight * best.min(concept.rarity);
+            for ((sum, matched), best) in scores.iter_mut().zip(&best) {
+                *sum += term.weight * best;
+                *matched += term.weight * best.min(term.rarity);
             }
         }
         let whole = whole.max(f32::MIN_POSITIVE);
-        scores.iter().map(|(sum, met)| sum / whole * (1.0 + COVERAGE * met / whole)).collect()
+        let total = |(sum, matched): &(f32, f32)| sum / whole * (1.0 + COVERAGE * matched / whole);
+        scores.iter().map(total).collect()
     }
 
-    fn name_score(&self, document: usize, concepts: &[Concept]) -> f32 {
+    /// Returns the bonus for matches in the tool's name.
+    fn name_score(&self, document: usize, terms: &[QueryTerm]) -> f32 {
         let name = self.names.get(document).map_or(&[][..], Vec::as_slice);
-        let share =
-            |id: &u32| concepts.iter().map(|concept| concept.share(*id)).fold(0.0, f32::max);
-        let met: f32 = name.iter().map(share).sum();
+        let share = |id: &u32| terms.iter().map(|term| term.share(*id)).fold(0.0, f32::max);
+        let matched: f32 = name.iter().map(share).sum();
         let pairs = name.windows(2).map(|pair| match pair {
-            [a, b] => concepts
+            [a, b] => terms
                 .windows(2)
                 .map(|two| match two {
                     [x, y] => (x.share(*a) * y.share(*b)).max(x.share(*b) * y.share(*a)),
@@ -125,21 +129,20 @@ impl Index {
                 .fold(0.0, f32::max),
             _ => 0.0,
         });
-        NAME * met / name.len().max(1) as f32 + PAIR * pairs.sum::<f32>().min(1.0)
+        NAME * matched / name.len().max(1) as f32 + PAIR * pairs.sum::<f32>().min(1.0)
     }
 
-    /// How surely the request names the server, by its name or the beginning of it.
-    fn server_score(&self, document: usize, concepts: &[Concept]) -> f32 {
+    /// Returns how certainly the query names the server, by its name or a prefix of it.
+    fn server_score(&self, document: usize, terms: &[QueryTerm]) -> f32 {
         let server = self.servers.get(document).map_or(&[][..], Vec::as_slice);
-        let named = |concept: &Concept| {
-            concept
-                .spelled
+        let named = |term: &QueryTerm| {
+            term.spellings
                 .iter()
                 .filter(|(id, _)| server.contains(id))
                 .map(|(_, share)| *share)
                 .fold(0.0, f32::max)
         };
-        concepts.iter().map(named).fold(0.0, f32::max)
+        terms.iter().map(named).fold(0.0, f32::max)
     }
 
     fn id(&self, term: &str) -> Option<u32> {
@@ -154,17 +157,18 @@ impl Index {
         self.terms.get(id as usize).map_or(&[], |term| &term.postings)
     }
 
+    /// Returns the term's inverse document frequency.
     fn rarity(&self, id: u32) -> f32 {
         self.rarity_of(self.postings(id).len())
     }
 
-    fn most_rarity(&self) -> f32 {
+    fn max_rarity(&self) -> f32 {
         self.rarity_of(0)
     }
 
-    fn rarity_of(&self, having: usize) -> f32 {
-        let (all, having) = (self.names.len() as f32, having as f32);
-        (1.0 + (all - having + 0.5) / (having + 0.5)).ln()
+    fn rarity_of(&self, documents: usize) -> f32 {
+        let (all, documents) = (self.names.len() as f32, documents as f32);
+        (1.0 + (all - documents + 0.5) / (documents + 0.5)).ln()
     }
 }
 

@@ -1,15 +1,15 @@
-//! Values that are kept elsewhere: looked up when a server is connected, never before.
+//! Looks up secrets that are stored elsewhere, at the moment a server is connected.
 
 use std::path::Path;
 
-use crate::{Secret, Settings, keyring};
+use crate::{GatewaySettings, SecretSource, keyring};
 
-/// Secrets are short; a file that is not is the wrong file.
+/// Secrets are short; a larger file is the wrong file.
 const MAX_FILE_BYTES: u64 = 64 << 10;
 
-/// Why a secret could not be had. Names where it should be, never what it is.
+/// Why a secret could not be read. Names the location, never the value.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub(crate) enum NoSecret {
+pub(crate) enum SecretError {
     #[error("the variable {0} is not set")]
     Variable(String),
     #[error("{path} cannot be read: {why}")]
@@ -18,20 +18,20 @@ pub(crate) enum NoSecret {
     Keyring { name: String, why: String },
 }
 
-impl Secret {
-    pub(crate) async fn value(&self, settings: &Settings) -> Result<String, NoSecret> {
+impl SecretSource {
+    pub(crate) async fn resolve(&self, settings: &GatewaySettings) -> Result<String, SecretError> {
         match self {
-            Secret::Plain(value) => Ok(value.clone()),
-            Secret::Variable(name) => {
-                (settings.variable)(name).ok_or_else(|| NoSecret::Variable(name.clone()))
+            SecretSource::Plain(value) => Ok(value.clone()),
+            SecretSource::Variable(name) => {
+                (settings.variable)(name).ok_or_else(|| SecretError::Variable(name.clone()))
             }
-            Secret::File(path) => read(path).await.map_err(|why| NoSecret::File {
+            SecretSource::File(path) => read(path).await.map_err(|why| SecretError::File {
                 path: path.display().to_string(),
                 why: why.to_string(),
             }),
-            Secret::Keyring(name) => keyring::lookup(name, settings)
+            SecretSource::Keyring(name) => keyring::lookup(name, settings)
                 .await
-                .map_err(|why| NoSecret::Keyring { name: name.clone(), why: why.to_string() }),
+                .map_err(|why| SecretError::Keyring { name: name.clone(), why: why.to_string() }),
         }
     }
 }

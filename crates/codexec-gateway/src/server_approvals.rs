@@ -1,5 +1,5 @@
-//! Which entries the user has let start: one private file for each file and name, below our own
-//! directory and never in a project.
+//! The user's approvals of config entries: one private file per config file and server name, in
+//! codexec's home directory and never in a project.
 
 use std::{
     io,
@@ -10,9 +10,9 @@ use codexec_types::Json;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Found, Parsed,
-    config::{PendingEntry, key},
-    kept,
+    DiscoveredServer, ParsedConfig,
+    config::{PendingEntry, approval_key},
+    private_files,
 };
 
 const TITLE: &str = "approval 1";
@@ -24,35 +24,35 @@ pub struct ServerApprovals {
     folder: PathBuf,
 }
 
-/// The entry that is approved for one file and name.
+/// The approved entry of one config file and server name.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
-    /// Empty: the name was known when the file had no such entry, and none is approved.
+struct ApprovalRecord {
+    /// Empty if the name was approved when the file had no such entry: then none is approved.
     fingerprint: String,
     written: Option<Json>,
 }
 
 impl ServerApprovals {
-    /// `home` is our own directory.
+    /// `home` is codexec's home directory.
     pub fn new(home: &Path) -> ServerApprovals {
         ServerApprovals { folder: home.join("approvals") }
     }
 
-    /// Where they are kept: a change in it is a change of what may start.
+    /// Returns the directory of the approvals, to be watched for changes.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// Lets the approved entries of a file start. Entries of a file that the user has named are
-    /// approved as they are seen first.
-    pub fn settle(&self, parsed: &mut Parsed) {
+    /// Clears `pending` of the approved entries. Entries of a file that the user has named are
+    /// approved when they are first seen.
+    pub fn apply(&self, parsed: &mut ParsedConfig) {
         for found in &mut parsed.servers {
-            self.settle_entry(found);
+            self.check_entry(found);
         }
     }
 
-    fn settle_entry(&self, found: &mut Found) {
+    fn check_entry(&self, found: &mut DiscoveredServer) {
         let Some(pending) = &mut found.pending else { return };
         let is_approved = match self.read(&pending.key) {
             Ok(Some(record)) => {
@@ -60,11 +60,11 @@ impl ServerApprovals {
                 pending.before = record.written;
                 is_same
             }
-            // What cannot be kept approves nothing: a change of it could not be seen.
+            // Without a stored approval, a later change would go unnoticed: nothing is approved.
             Ok(None) => pending.is_named && found.off.is_none() && self.approve(pending).is_ok(),
             Err(error) => {
                 let (server, folder) = (&found.config.name, self.folder.display());
-                tracing::warn!(%server, %folder, %error, "an approval cannot be used");
+                tracing::warn!(%server, %folder, %error, "approval cannot be read");
                 false
             }
         };
@@ -73,39 +73,45 @@ impl ServerApprovals {
         }
     }
 
-    /// Notes which of the names that are approved in Claude Code the file does not have: an entry
-    /// that comes later is not what the user has seen.
-    pub fn note_absent<'a>(&self, file: &Path, names: impl Iterator<Item = &'a str>, has: &Parsed) {
+    /// Records the names approved in Claude Code that the file does not have. The user has not
+    /// seen an entry that is added later, so it is not approved.
+    pub fn record_absent<'a>(
+        &self,
+        file: &Path,
+        names: impl Iterator<Item = &'a str>,
+        has: &ParsedConfig,
+    ) {
         for name in names {
-            let is_there = |found: &Found| found.config.name.as_str() == name;
-            let key = key(file, name);
+            let is_named = |found: &DiscoveredServer| found.config.name.as_str() == name;
+            let key = approval_key(file, name);
             if has.is_broken
-                || has.servers.iter().any(is_there)
+                || has.servers.iter().any(is_named)
                 || !matches!(self.read(&key), Ok(None))
             {
                 continue;
             }
-            let nothing = Record { fingerprint: String::new(), written: None };
+            let nothing = ApprovalRecord { fingerprint: String::new(), written: None };
             if let Err(error) = self.write(&key, &nothing) {
                 tracing::warn!(%error, "approvals cannot be written");
             }
         }
     }
 
-    /// The user's word for an entry exactly as it is.
+    /// Approves an entry exactly as it is.
     pub fn approve(&self, entry: &PendingEntry) -> io::Result<()> {
         let (fingerprint, written) = (entry.fingerprint.clone(), Some(entry.written.clone()));
-        self.write(&entry.key, &Record { fingerprint, written })
+        self.write(&entry.key, &ApprovalRecord { fingerprint, written })
     }
 
-    fn read(&self, key: &str) -> io::Result<Option<Record>> {
-        let kept = kept::read(&self.path(key), TITLE, MAX_BYTES).map_err(io::Error::other)?;
-        let record = kept.map(|(body, _)| serde_json::from_str(&body)).transpose();
+    fn read(&self, key: &str) -> io::Result<Option<ApprovalRecord>> {
+        let file = private_files::read(&self.path(key), TITLE, MAX_BYTES);
+        let file = file.map_err(io::Error::other)?;
+        let record = file.map(|(body, _)| serde_json::from_str(&body)).transpose();
         record.map_err(io::Error::other)
     }
 
-    fn write(&self, key: &str, record: &Record) -> io::Result<()> {
-        kept::write(&self.path(key), TITLE, &serde_json::to_string(record)?).map(drop)
+    fn write(&self, key: &str, record: &ApprovalRecord) -> io::Result<()> {
+        private_files::write(&self.path(key), TITLE, &serde_json::to_string(record)?).map(drop)
     }
 
     fn path(&self, key: &str) -> PathBuf {

@@ -2,26 +2,25 @@ use std::{path::PathBuf, time::Duration};
 
 use codexec_types::GuestPaths;
 
-use crate::{CacheUse, TrustMode, Warden};
+use crate::{ToolCacheMode, TrustMode, Warden};
 
-/// What every upstream is started and held to. No field is optional: each wait and each buffer
-/// has a bound.
+/// Limits and locations for all upstreams. Every wait and every buffer has a bound.
 #[derive(Clone, Debug)]
-pub struct Settings {
-    /// From the start of the process to its list of tools.
+pub struct GatewaySettings {
+    /// From spawning the process to its first list of tools.
     pub startup_timeout: Duration,
-    /// One tool call, from sending it to its answer. Progress begins it anew.
+    /// One tool call, from request to answer. A progress notification restarts it.
     pub call_timeout: Duration,
-    /// The same, whatever progress is told.
+    /// One tool call in total, whatever progress arrives.
     pub call_total_timeout: Duration,
-    /// Calls that one server works on at a time.
+    /// Concurrent calls of one server.
     pub calls_at_once: usize,
-    /// Calls that all servers together work on at a time.
+    /// Concurrent calls of all servers together.
     pub calls_in_all: usize,
-    /// Calls that wait for one server, and for how long.
+    /// The number of calls that may wait for one server, and for how long.
     pub queue: usize,
     pub queue_wait: Duration,
-    /// How long a server that failed five times in a row is left alone.
+    /// How long the breaker stays open after five failures in a row.
     pub breaker_open: Duration,
     /// How long discovery waits, once, for a server that is still starting.
     pub catalogue_wait: Duration,
@@ -29,25 +28,25 @@ pub struct Settings {
     pub line_bytes: usize,
     /// The longest unwrapped result a guest gets.
     pub result_bytes: usize,
-    /// What a server's process finds in its environment besides what its entry says: PATH, HOME
-    /// and the like. This crate never reads the environment itself.
+    /// Base environment of every server process (PATH, HOME and the like), before the entry's own
+    /// variables. This crate never reads the environment itself.
     pub env: Vec<(String, String)>,
-    /// Where servers start that do not say where, and that are no project's.
+    /// Working directory of servers that set no `cwd` and belong to no project.
     pub user_home: Option<PathBuf>,
-    /// No server is started from these.
+    /// Directories that guests can write. No server is started from them.
     pub guest_paths: GuestPaths,
-    /// What a variable of ours is set to, for secrets that name one.
+    /// Looks up an environment variable of this process, for secrets that name one.
     pub variable: fn(&str) -> Option<String>,
-    /// Our own directory, where lists, approvals, tokens and logs are kept; `None` keeps nothing.
+    /// Our own directory for lists, approvals, tokens and logs. `None` stores nothing.
     pub home: Option<PathBuf>,
     pub trust: TrustMode,
-    pub cache: CacheUse,
+    pub cache: ToolCacheMode,
     pub warden: Warden,
 }
 
-impl Settings {
-    pub fn new(env: Vec<(String, String)>, warden: Warden) -> Settings {
-        Settings {
+impl GatewaySettings {
+    pub fn new(env: Vec<(String, String)>, warden: Warden) -> GatewaySettings {
+        GatewaySettings {
             startup_timeout: Duration::from_secs(60),
             call_timeout: Duration::from_secs(60),
             call_total_timeout: Duration::from_secs(600),
@@ -65,7 +64,7 @@ impl Settings {
             variable: |_| None,
             home: None,
             trust: TrustMode::default(),
-            cache: CacheUse::default(),
+            cache: ToolCacheMode::default(),
             warden,
         }
     }

@@ -1,8 +1,7 @@
-//! A process of ours above each server. Whatever the server starts, in whichever session and
-//! however often it forks, becomes this process's child when its own parent ends, and is ended
-//! with the server.
+//! A process above each server. As a subreaper, it becomes the parent of every descendant the
+//! server leaves behind, in whichever session, and kills all of them when the server ends.
 //!
-//! THREAT[UP-20]: only descendants are ever signalled, because the kernel says who they are.
+//! THREAT[UP-20]: only descendants are ever signalled, because the kernel names them.
 
 use std::{
     ffi::OsString,
@@ -21,20 +20,20 @@ use nix::{
     unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout},
 };
 
-/// Tells a supervisor to end its server and all that it started.
-pub(crate) const END: Signal = Signal::SIGUSR1;
+/// Tells a supervisor to kill its server and all of its descendants.
+pub(crate) const STOP_SIGNAL: Signal = Signal::SIGUSR1;
 
-/// What a shell gives for a program that cannot be started.
+/// The exit code that shells use for a program that cannot be started.
 const NOT_STARTED: i32 = 127;
 
-/// Runs a program to its end, and ends what it has left. Returns the exit code; a program that was
-/// killed takes this process along by the same signal.
+/// Runs a program to its end, and kills what it leaves behind. Returns the exit code; if the
+/// program was killed, this process dies by the same signal.
 ///
 /// Only for a single-threaded process.
 pub fn supervise(mut command: impl Iterator<Item = OsString>) -> i32 {
     let Some(program) = command.next() else { return NOT_STARTED };
-    match start(&program, command) {
-        Ok((server, signals)) => imitate(serve(server, &signals)),
+    match spawn_server(&program, command) {
+        Ok((server, signals)) => exit_like(supervise_server(server, &signals)),
         Err(error) => {
             let program = program.to_string_lossy();
             let _ = writeln!(io::stderr(), "{program} could not be started: {error}");
@@ -43,20 +42,20 @@ pub fn supervise(mut command: impl Iterator<Item = OsString>) -> i32 {
     }
 }
 
-fn start(
+fn spawn_server(
     program: &OsString,
     arguments: impl Iterator<Item = OsString>,
 ) -> io::Result<(Pid, SigSet)> {
     let mut signals = SigSet::empty();
-    // The server gets those that are sent to the group itself.
-    for signal in [Signal::SIGCHLD, END, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
+    // The server gets signals to the process group itself.
+    for signal in [Signal::SIGCHLD, STOP_SIGNAL, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
         signals.add(signal);
     }
     signals.thread_block()?;
     prctl::set_child_subreaper(true)?;
     #[expect(clippy::disallowed_methods, reason = "the server, below its supervisor")]
     let child = Command::new(program).args(arguments).spawn()?;
-    // The server's pipes are its own: an end that we kept would never be seen to close.
+    // Holding the server's pipes here would hide that the server closed them.
     let null = File::options().read(true).write(true).open("/dev/null")?;
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
@@ -64,8 +63,8 @@ fn start(
     Ok((Pid::from_raw(i32::try_from(child.id()).unwrap_or(-1)), signals))
 }
 
-/// Waits until the server has ended or is to end; then nothing is left below us.
-fn serve(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
+/// Waits until the server exits or must be stopped, then kills and reaps all descendants.
+fn supervise_server(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
     let mut ended = None;
     while ended.is_none() {
         match signals.wait() {
@@ -74,41 +73,41 @@ fn serve(server: Pid, signals: &SigSet) -> Option<WaitStatus> {
                     if status == WaitStatus::StillAlive {
                         break;
                     }
-                    ended = ended.or(of_server(status, server));
+                    ended = ended.or(if_server(status, server));
                 }
             }
-            Ok(END) | Err(_) => break,
+            Ok(STOP_SIGNAL) | Err(_) => break,
             Ok(_) => {}
         }
     }
     loop {
-        for child in children() {
+        for child in list_children() {
             let _ = kill(child, Signal::SIGKILL);
         }
         match waitpid(None, None) {
-            Ok(status) => ended = ended.or(of_server(status, server)),
+            Ok(status) => ended = ended.or(if_server(status, server)),
             Err(Errno::EINTR) => {}
             Err(_) => return ended,
         }
     }
 }
 
-fn of_server(status: WaitStatus, server: Pid) -> Option<WaitStatus> {
+fn if_server(status: WaitStatus, server: Pid) -> Option<WaitStatus> {
     (status.pid() == Some(server)).then_some(status)
 }
 
-fn children() -> Vec<Pid> {
+fn list_children() -> Vec<Pid> {
     let text = fs::read_to_string("/proc/thread-self/children").unwrap_or_default();
     let pids = text.split_whitespace().filter_map(|pid| pid.parse().ok());
     pids.map(Pid::from_raw).collect()
 }
 
-/// Ends as the server did, so that whoever waits for us learns how.
-fn imitate(ended: Option<WaitStatus>) -> i32 {
+/// Exits as the server did, so that the parent sees how the server ended.
+fn exit_like(ended: Option<WaitStatus>) -> i32 {
     match ended {
         Some(WaitStatus::Exited(_, code)) => code,
         Some(WaitStatus::Signaled(_, signal, _)) => {
-            // Its core, if any, has been written.
+            // The server's own core, if any, has been written.
             let _ = prctl::set_dumpable(false);
             let _ = SigSet::all().thread_unblock();
             let _ = raise(signal);

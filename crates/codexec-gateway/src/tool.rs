@@ -1,4 +1,4 @@
-//! One tool, as a server described it and as we use it.
+//! One tool: the definition a server sent, and the cleaned parts that we use.
 
 use std::sync::{OnceLock, atomic::AtomicU32};
 
@@ -8,15 +8,15 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{
     clean::{clean, clean_line, cut},
-    hints::Hints,
-    types::{Types, Voice},
+    hints::ToolHints,
+    typings::{Typings, TypingsLanguage},
 };
 
 const NAME_CHARACTERS: usize = 128;
 const DESCRIPTION_BYTES: usize = 16 << 10;
 const SUMMARY_BYTES: usize = 200;
 const LONG_BYTES: usize = 32 << 10;
-/// Of what is said about one parameter, so much is searched.
+/// The part of a parameter's description that is searched.
 const PARAMETER_BYTES: usize = 1 << 10;
 
 #[derive(Debug)]
@@ -28,20 +28,20 @@ pub(crate) struct Tool {
     /// The names and descriptions of its parameters, cleaned.
     pub(crate) parameters: Vec<(String, String)>,
     pub(crate) has_output_schema: bool,
-    pub(crate) hints: Hints,
-    /// The definition as it came, every field of it: what arguments are checked against and
-    /// what is hashed. It is never shown.
+    pub(crate) hints: ToolHints,
+    /// The complete definition as received. Arguments are checked against it and hashes are made
+    /// from it; it is never shown.
     pub(crate) raw: Json,
-    /// Made when somebody looks at them: most tools are only ever searched.
+    /// Parsed on first use: most tools are only searched.
     schemas: OnceLock<Schemas>,
-    written_schema: OnceLock<Option<Value>>,
+    raw_input_schema: OnceLock<Option<Value>>,
     typescript: OnceLock<String>,
-    definition: OnceLock<String>,
-    /// Results whose shape was looked at.
-    pub(crate) looked_at: AtomicU32,
+    definition_hash: OnceLock<String>,
+    /// The number of results whose shape was recorded.
+    pub(crate) recorded_results: AtomicU32,
 }
 
-/// What goes in and what comes out, cleaned.
+/// The input and output schemas, cleaned.
 #[derive(Debug)]
 struct Schemas {
     input: Value,
@@ -50,7 +50,7 @@ struct Schemas {
 
 /// Why a tool is left out of the catalogue.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum BadTool {
+pub(crate) enum InvalidTool {
     #[error("a tool without a name was left out")]
     Nameless,
     #[error(
@@ -60,41 +60,41 @@ pub(crate) enum BadTool {
 }
 
 impl Tool {
-    /// Drops or repairs the fields that are wrong; only a bad name costs the tool.
-    pub(crate) fn read(raw: &Value) -> Result<Tool, BadTool> {
+    /// Drops or repairs invalid fields. Only an invalid name makes the tool invalid.
+    pub(crate) fn read(raw: &Value) -> Result<Tool, InvalidTool> {
         Tool::read_as(raw, Json::from_value(raw))
     }
 
-    /// The same, where its text is at hand.
-    pub(crate) fn read_text(text: &Json) -> Result<Tool, BadTool> {
-        let raw = text.to_value().map_err(|_| BadTool::Nameless)?;
+    /// Does the same for a definition in its original text.
+    pub(crate) fn read_text(text: &Json) -> Result<Tool, InvalidTool> {
+        let raw = text.to_value().map_err(|_| InvalidTool::Nameless)?;
         Tool::read_as(&raw, text.clone())
     }
 
-    fn read_as(raw: &Value, as_it_came: Json) -> Result<Tool, BadTool> {
-        let name = raw.get("name").and_then(Value::as_str).ok_or(BadTool::Nameless)?;
+    fn read_as(raw: &Value, text: Json) -> Result<Tool, InvalidTool> {
+        let name = raw.get("name").and_then(Value::as_str).ok_or(InvalidTool::Nameless)?;
         if name.is_empty() || name.chars().count() > NAME_CHARACTERS || clean_line(name) != name {
-            return Err(BadTool::Name(name.chars().take(80).collect()));
+            return Err(InvalidTool::Name(name.chars().take(80).collect()));
         }
-        let text = |key| raw.get(key).and_then(Value::as_str);
-        let title = text("title").or_else(|| raw.get("annotations")?.get("title")?.as_str());
+        let field = |key| raw.get(key).and_then(Value::as_str);
+        let title = field("title").or_else(|| raw.get("annotations")?.get("title")?.as_str());
         Ok(Tool {
             name: name.to_owned(),
             title: title.map(|title| cut(&clean_line(title), SUMMARY_BYTES)),
-            description: cut(&clean(text("description").unwrap_or_default()), DESCRIPTION_BYTES),
-            parameters: parameters(raw),
+            description: cut(&clean(field("description").unwrap_or_default()), DESCRIPTION_BYTES),
+            parameters: read_parameters(raw),
             has_output_schema: raw.get("outputSchema").is_some_and(Value::is_object),
-            hints: Hints::read(raw),
-            raw: as_it_came,
+            hints: ToolHints::read(raw),
+            raw: text,
             schemas: OnceLock::new(),
-            written_schema: OnceLock::new(),
+            raw_input_schema: OnceLock::new(),
             typescript: OnceLock::new(),
-            definition: OnceLock::new(),
-            looked_at: AtomicU32::new(0),
+            definition_hash: OnceLock::new(),
+            recorded_results: AtomicU32::new(0),
         })
     }
 
-    /// Always an object. Cleaned, as the output's is.
+    /// Returns the cleaned input schema, which is always an object.
     pub(crate) fn input_schema(&self) -> &Value {
         &self.schemas().input
     }
@@ -106,7 +106,7 @@ impl Tool {
     fn schemas(&self) -> &Schemas {
         self.schemas.get_or_init(|| {
             let raw = self.raw.to_value().unwrap_or_default();
-            let schema = |key| raw.get(key).and_then(Value::as_object).map(cleaned);
+            let schema = |key| raw.get(key).and_then(Value::as_object).map(clean_schema);
             let anything = || serde_json::json!({ "type": "object" });
             Schemas {
                 input: schema("inputSchema").unwrap_or_else(anything),
@@ -115,7 +115,7 @@ impl Tool {
         })
     }
 
-    /// The first sentence, on one line.
+    /// Returns the first sentence of the description, on one line.
     pub(crate) fn summary(&self) -> String {
         let paragraph = self.description.trim().split("\n\n").next().unwrap_or_default();
         let line = clean_line(paragraph);
@@ -123,51 +123,57 @@ impl Tool {
         cut(line.get(..end).unwrap_or(&line), SUMMARY_BYTES)
     }
 
-    /// Its types; `observed` is the schema of what it gave, used where it promises nothing.
-    pub(crate) fn types(&self, observed: Option<&Value>) -> Types {
-        let types = Types::new(self.input_schema(), self.output_schema());
+    /// Returns the tool's types. `observed`, the schema of past results, is used if the tool
+    /// declares no output schema.
+    pub(crate) fn types(&self, observed: Option<&Value>) -> Typings {
+        let types = Typings::new(self.input_schema(), self.output_schema());
         match observed.filter(|_| !self.has_output_schema) {
             Some(observed) => types.with_observed(observed),
             None => types,
         }
     }
 
-    /// On one line.
-    pub(crate) fn signature(&self, voice: Voice, server: &str, observed: Option<&Value>) -> String {
-        let make = || self.types(observed).line(voice, server, &self.name);
+    /// Returns the signature on one line.
+    pub(crate) fn signature(
+        &self,
+        voice: TypingsLanguage,
+        server: &str,
+        observed: Option<&Value>,
+    ) -> String {
+        let make = || self.types(observed).signature(voice, server, &self.name);
         match (voice, observed) {
-            // What searches show, over and over.
-            (Voice::TypeScript, None) => self.typescript.get_or_init(make).clone(),
+            // Searches show this signature again and again.
+            (TypingsLanguage::TypeScript, None) => self.typescript.get_or_init(make).clone(),
             _ => make(),
         }
     }
 
-    /// What its arguments are checked against: the schema as the server wrote it.
-    pub(crate) fn written_schema(&self) -> &Value {
-        let written = self.written_schema.get_or_init(|| {
+    /// Returns the input schema as the server wrote it. Arguments are checked against it.
+    pub(crate) fn raw_input_schema(&self) -> &Value {
+        let written = self.raw_input_schema.get_or_init(|| {
             let mut raw = self.raw.to_value().ok()?;
             let schema = raw.get_mut("inputSchema")?.take();
-            // Most are the same, and need not be held twice.
+            // Usually equal to the cleaned schema, so it is stored only if different.
             (schema.is_object() && schema != *self.input_schema()).then_some(schema)
         });
         written.as_ref().unwrap_or_else(|| self.input_schema())
     }
 
-    /// True if its definition takes long to read, and was not read yet.
-    pub(crate) fn is_long(&self) -> bool {
-        self.raw.text().len() > LONG_BYTES && self.written_schema.get().is_none()
+    /// Returns true if the definition is large and not parsed yet.
+    pub(crate) fn is_slow_to_parse(&self) -> bool {
+        self.raw.text().len() > LONG_BYTES && self.raw_input_schema.get().is_none()
     }
 
-    /// Tells one definition from the next.
-    pub(crate) fn definition(&self) -> &str {
-        self.definition.get_or_init(|| {
+    /// Returns a short hash that identifies this definition.
+    pub(crate) fn definition_hash(&self) -> &str {
+        self.definition_hash.get_or_init(|| {
             let digest = Sha256::digest(self.raw.text().as_bytes());
             digest.iter().take(8).map(|byte| format!("{byte:02x}")).collect()
         })
     }
 }
 
-fn parameters(raw: &Value) -> Vec<(String, String)> {
+fn read_parameters(raw: &Value) -> Vec<(String, String)> {
     let properties = raw.get("inputSchema").and_then(|schema| schema.get("properties"));
     let properties = properties.and_then(Value::as_object).into_iter().flatten();
     properties
@@ -178,22 +184,22 @@ fn parameters(raw: &Value) -> Vec<(String, String)> {
         .collect()
 }
 
-/// The schema with every text in it cleaned, names and choices included. Of two names that look
-/// the same, the first stays.
-fn cleaned(schema: &Map<String, Value>) -> Value {
+/// Cleans every text in a schema, names and enum values included. If two names become equal, the
+/// first one stays.
+fn clean_schema(schema: &Map<String, Value>) -> Value {
     let mut fields = Map::new();
     for (key, value) in schema {
         let key = clean(key);
-        fields.entry(key).or_insert_with(|| cleaned_value(value));
+        fields.entry(key).or_insert_with(|| clean_value(value));
     }
     Value::Object(fields)
 }
 
-fn cleaned_value(value: &Value) -> Value {
+fn clean_value(value: &Value) -> Value {
     match value {
         Value::String(text) => Value::String(cut(&clean(text), DESCRIPTION_BYTES)),
-        Value::Object(inner) => cleaned(inner),
-        Value::Array(list) => Value::Array(list.iter().map(cleaned_value).collect()),
+        Value::Object(inner) => clean_schema(inner),
+        Value::Array(list) => Value::Array(list.iter().map(clean_value).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }

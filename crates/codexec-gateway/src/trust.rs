@@ -1,5 +1,5 @@
-//! Which definitions of one server may be used, remembered across processes: one file per server,
-//! written under a lock, since several processes of ours run at a time.
+//! Records which tool definitions of a server are accepted. One file per server, written under a
+//! lock, because several codexec processes can run at the same time.
 
 mod decide;
 mod difference;
@@ -15,53 +15,55 @@ use std::{
 
 use codexec_types::Json;
 
-pub use difference::{Line, Sign};
+pub use difference::{DiffLine, DiffSign};
 
-pub(crate) use decide::Why;
+pub(crate) use decide::HoldReason;
 pub(crate) use difference::difference;
 pub(crate) use digest::digest;
 
 use crate::{
-    ServerConfig, Settings, TrustMode,
-    kept::{self, Lock, Stamp},
-    upstream::Listing,
+    GatewaySettings, ServerConfig, TrustMode,
+    private_files::{self, FileLock, FileVersion},
+    upstream::ToolListing,
 };
-use decide::{Known, Live, decide};
-use record::{Definition, Record};
+use decide::{LiveTools, PriorTrust, decide};
+use record::{PinnedDefinition, TrustRecord};
 
 const TITLE: &str = "trust 1";
 const MAX_BYTES: u64 = 64 << 20;
 
+/// The accepted and held tool definitions of one server.
 pub(crate) struct Trust {
     server: String,
     mode: TrustMode,
     identity: String,
-    /// `None`: it is remembered for as long as we live.
+    /// `None` if there is no home directory: the record lives only in memory.
     path: Option<PathBuf>,
     memory: Mutex<Memory>,
 }
 
+/// The record as last read or written.
 #[derive(Default)]
 struct Memory {
-    known: Known,
-    /// The file that `known` is from.
-    stamp: Option<Stamp>,
+    prior: PriorTrust,
+    /// The stamp of the file that `prior` was read from.
+    stamp: Option<FileVersion>,
     is_read: bool,
 }
 
-/// A definition that waits for the user's word.
+/// A held definition, which needs the user's approval.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Waiting {
+pub struct PendingApproval {
     pub tool: String,
-    /// What was accepted before.
+    /// The definition that was accepted before.
     pub before: Option<Json>,
-    /// What the server lists now; `None` where that is too long to be kept.
+    /// The definition that the server lists now; `None` if it is too long to store.
     pub after: Option<Json>,
     sha256: String,
 }
 
 impl Trust {
-    pub(crate) fn new(config: &ServerConfig, settings: &Settings) -> Trust {
+    pub(crate) fn new(config: &ServerConfig, settings: &GatewaySettings) -> Trust {
         let name = format!("{}.json", config.name);
         Trust {
             server: config.name.to_string(),
@@ -76,46 +78,47 @@ impl Trust {
         &self.identity
     }
 
-    /// Of these names and hashes, the definitions that were accepted exactly so.
-    pub(crate) fn pinned(&self, tools: &[(String, String)]) -> Vec<Json> {
+    /// Returns the accepted definitions that match these names and hashes.
+    pub(crate) fn pinned_definitions(&self, tools: &[(String, String)]) -> Vec<Json> {
         let memory = self.read();
-        let Known::Record(record) = &memory.known else { return Vec::new() };
+        let PriorTrust::Record(record) = &memory.prior else { return Vec::new() };
         if record.identity != self.identity {
             return Vec::new();
         }
-        let text = |(tool, sha256): &(String, String)| record.pinned(tool, sha256)?.text.clone();
+        let text =
+            |(tool, sha256): &(String, String)| record.find_pinned(tool, sha256)?.text.clone();
         tools.iter().filter_map(text).collect()
     }
 
-    /// Whether this very server's tools were seen before.
+    /// Returns true if this server's tools were listed before.
     pub(crate) fn is_known(&self) -> bool {
         let memory = self.read();
-        matches!(&memory.known, Known::Record(record)
+        matches!(&memory.prior, PriorTrust::Record(record)
             if record.identity == self.identity || !record.held.is_empty())
     }
 
-    /// Why nothing that was accepted counts, in a sentence.
+    /// Returns a sentence that says why the approvals cannot be used, if that is the case.
     pub(crate) fn problem(&self) -> Option<String> {
         let memory = self.read();
-        let (Known::Lost(why), Some(path)) = (&memory.known, &self.path) else { return None };
+        let (PriorTrust::Lost(why), Some(path)) = (&memory.prior, &self.path) else { return None };
         let (file, server) = (path.display(), &self.server);
         Some(format!(
-            "what was approved of it is lost: {file}: {why}; begin anew with `codexec servers \
-             approve {server}`"
+            "its approvals cannot be used: {file}: {why}; approve its tools again with \
+             `codexec servers approve {server}`"
         ))
     }
 
-    /// Whether somebody else has written the file since we looked.
+    /// Returns true if another process has written the file since it was read.
     pub(crate) fn is_outdated(&self) -> bool {
         let Some(path) = &self.path else { return false };
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.is_read && memory.stamp != kept::stamp(path)
+        memory.is_read && memory.stamp != private_files::stamp(path)
     }
 
-    /// So that nobody writes between a look at the file and a change of it.
-    pub(crate) async fn lock(&self) -> Option<Lock> {
+    /// Locks the file, so that no other process writes it between a read and a write.
+    pub(crate) async fn lock(&self) -> Option<FileLock> {
         let path = self.path.as_ref()?;
-        match Lock::of(path).await {
+        match FileLock::acquire(path).await {
             Ok(lock) => Some(lock),
             Err(error) => {
                 tracing::warn!(server = self.server, %error, "approvals cannot be written");
@@ -124,33 +127,33 @@ impl Trust {
         }
     }
 
-    /// Looks at everything that a server lists, and gives what must wait. What is decided is
-    /// written only under the lock.
+    /// Reviews everything that a server lists, and returns the tools to hold. The decision is
+    /// written to the file only under the lock.
     pub(crate) fn review(
         &self,
-        listing: &Listing,
+        listing: &ToolListing,
         version: Option<&str>,
-        lock: Option<&Lock>,
-    ) -> BTreeMap<String, Why> {
+        lock: Option<&FileLock>,
+    ) -> BTreeMap<String, HoldReason> {
         let mut memory = self.read();
-        let tools = listing.listed().map(|(tool, sha256)| {
+        let tools = listing.all_tools().map(|(tool, sha256)| {
             let sha256 = sha256.to_owned();
-            (tool.name.as_str(), Definition { sha256, text: Some(tool.raw.clone()) })
+            (tool.name.as_str(), PinnedDefinition { sha256, text: Some(tool.raw.clone()) })
         });
-        let live = Live { identity: &self.identity, version, tools: tools.collect() };
-        let verdict = decide(self.mode, memory.known.clone(), live);
+        let live = LiveTools { identity: &self.identity, version, tools: tools.collect() };
+        let verdict = decide(self.mode, memory.prior.clone(), live);
         if let Some(mut record) = verdict.record {
-            record.bound();
+            record.drop_long_texts();
             self.remember(&mut memory, record, lock);
         }
         verdict.held
     }
 
-    /// What waits, as far as the file tells.
-    pub(crate) fn waiting(&self) -> Vec<Waiting> {
+    /// Returns the held definitions in the file.
+    pub(crate) fn pending_approvals(&self) -> Vec<PendingApproval> {
         let memory = self.read();
-        let Known::Record(record) = &memory.known else { return Vec::new() };
-        let waiting = |(tool, definition): (&String, &Definition)| Waiting {
+        let PriorTrust::Record(record) = &memory.prior else { return Vec::new() };
+        let waiting = |(tool, definition): (&String, &PinnedDefinition)| PendingApproval {
             tool: tool.clone(),
             before: record.pins.get(tool).and_then(|pin| pin.text.clone()),
             after: definition.text.clone(),
@@ -159,14 +162,14 @@ impl Trust {
         record.held.iter().map(waiting).collect()
     }
 
-    /// What waits of a list that was just read, whatever the file can tell.
-    pub(crate) fn waiting_of(&self, listing: &Listing) -> Vec<Waiting> {
+    /// Returns the held definitions of a listing, including those that the file does not have.
+    pub(crate) fn pending_approvals_in(&self, listing: &ToolListing) -> Vec<PendingApproval> {
         let memory = self.read();
-        let before = |tool: &str| match &memory.known {
-            Known::Record(record) => record.pins.get(tool).and_then(|pin| pin.text.clone()),
-            Known::Nothing | Known::Lost(_) => None,
+        let before = |tool: &str| match &memory.prior {
+            PriorTrust::Record(record) => record.pins.get(tool).and_then(|pin| pin.text.clone()),
+            PriorTrust::Nothing | PriorTrust::Lost(_) => None,
         };
-        let waiting = listing.held_tools().map(|(tool, sha256)| Waiting {
+        let waiting = listing.held_tools().map(|(tool, sha256)| PendingApproval {
             tool: tool.name.clone(),
             before: before(&tool.name),
             after: Some(tool.raw.clone()),
@@ -175,25 +178,26 @@ impl Trust {
         waiting.collect()
     }
 
-    /// The user's word for exactly these definitions, and with it for what was accepted so far.
-    /// Whatever else is listed goes on waiting.
+    /// Approves exactly these definitions by hand, and with them those accepted so far. All other
+    /// listed definitions stay held.
     pub(crate) async fn approve(
         &self,
-        agreed: &[Waiting],
-        listing: &Listing,
+        agreed: &[PendingApproval],
+        listing: &ToolListing,
     ) -> std::io::Result<()> {
-        let waiting = self.waiting().into_iter().chain(self.waiting_of(listing));
-        let waiting: Vec<Waiting> = waiting.collect();
+        let waiting =
+            self.pending_approvals().into_iter().chain(self.pending_approvals_in(listing));
+        let waiting: Vec<PendingApproval> = waiting.collect();
         let Some(path) = &self.path else { return Err(std::io::ErrorKind::NotFound.into()) };
-        let _lock = Lock::of(path).await?;
+        let _lock = FileLock::acquire(path).await?;
         let mut memory = self.read();
-        let mut record = match &memory.known {
-            Known::Record(record) if record.identity == self.identity => record.clone(),
-            // What another server was allowed is not this one's.
-            Known::Record(_) | Known::Nothing => Record::new(&self.identity),
-            Known::Lost(_) => {
-                kept::set_aside(path)?;
-                Record::new(&self.identity)
+        let mut record = match &memory.prior {
+            PriorTrust::Record(record) if record.identity == self.identity => record.clone(),
+            // Approvals of another server do not apply to this one.
+            PriorTrust::Record(_) | PriorTrust::Nothing => TrustRecord::new(&self.identity),
+            PriorTrust::Lost(_) => {
+                private_files::set_aside(path)?;
+                TrustRecord::new(&self.identity)
             }
         };
         record.by_hand = true;
@@ -203,43 +207,43 @@ impl Trust {
         for waiting in agreed {
             record.pin(&waiting.tool, waiting.definition());
         }
-        record.bound();
+        record.drop_long_texts();
         memory.stamp = Some(write(path, &record)?);
-        memory.known = Known::Record(record);
+        memory.prior = PriorTrust::Record(record);
         Ok(())
     }
 
-    /// What is known now. Reads the file if it is another than before.
+    /// Returns the record; reads the file again if it has changed.
     fn read(&self) -> std::sync::MutexGuard<'_, Memory> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(path) = &self.path else { return memory };
-        if memory.is_read && memory.stamp == kept::stamp(path) {
+        if memory.is_read && memory.stamp == private_files::stamp(path) {
             return memory;
         }
         memory.is_read = true;
-        memory.stamp = kept::stamp(path);
-        memory.known = match kept::read(path, TITLE, MAX_BYTES) {
-            Ok(None) => Known::Nothing,
+        memory.stamp = private_files::stamp(path);
+        memory.prior = match private_files::read(path, TITLE, MAX_BYTES) {
+            Ok(None) => PriorTrust::Nothing,
             Ok(Some((body, stamp))) => {
                 memory.stamp = Some(stamp);
                 serde_json::from_str(&body)
-                    .map_or_else(|err| Known::Lost(err.to_string()), Known::Record)
+                    .map_or_else(|err| PriorTrust::Lost(err.to_string()), PriorTrust::Record)
             }
-            Err(unfit) => Known::Lost(unfit.to_string()),
+            Err(error) => PriorTrust::Lost(error.to_string()),
         };
-        if let Known::Lost(why) = &memory.known {
+        if let PriorTrust::Lost(why) = &memory.prior {
             let (server, file) = (&self.server, path.display());
             tracing::warn!(
                 server, %file, why,
-                "approvals cannot be used; its tools wait for `codexec servers approve`"
+                "approvals cannot be used; its tools are held until `codexec servers approve`"
             );
         }
         memory
     }
 
-    fn remember(&self, memory: &mut Memory, record: Record, lock: Option<&Lock>) {
-        let is_news = !matches!(&memory.known, Known::Record(known) if *known == record);
-        if let (Some(path), true, Some(_)) = (&self.path, is_news, lock) {
+    fn remember(&self, memory: &mut Memory, record: TrustRecord, lock: Option<&FileLock>) {
+        let is_new = !matches!(&memory.prior, PriorTrust::Record(prior) if *prior == record);
+        if let (Some(path), true, Some(_)) = (&self.path, is_new, lock) {
             match write(path, &record) {
                 Ok(stamp) => memory.stamp = Some(stamp),
                 Err(error) => {
@@ -247,16 +251,16 @@ impl Trust {
                 }
             }
         }
-        memory.known = Known::Record(record);
+        memory.prior = PriorTrust::Record(record);
     }
 }
 
-impl Waiting {
-    fn definition(&self) -> Definition {
-        Definition { sha256: self.sha256.clone(), text: self.after.clone() }
+impl PendingApproval {
+    fn definition(&self) -> PinnedDefinition {
+        PinnedDefinition { sha256: self.sha256.clone(), text: self.after.clone() }
     }
 }
 
-fn write(path: &Path, record: &Record) -> std::io::Result<Stamp> {
-    kept::write(path, TITLE, &serde_json::to_string(record)?)
+fn write(path: &Path, record: &TrustRecord) -> std::io::Result<FileVersion> {
+    private_files::write(path, TITLE, &serde_json::to_string(record)?)
 }

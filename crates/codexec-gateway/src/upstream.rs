@@ -1,29 +1,28 @@
-//! One upstream: started when somebody needs it, once for all who do, and started again after
-//! it died.
+//! One upstream server: started on first use, once for all callers, and restarted after it died.
 
 mod breaker;
 mod call;
+mod call_pipe;
 mod callers;
-mod changes;
 mod client;
 mod connection;
 mod counts;
-mod failure;
-mod follow;
+mod error;
 mod gate;
 mod incoming;
-mod lane;
+mod line_owner;
+mod list_changes;
+mod list_refresh;
 mod listing;
 mod log;
 mod open;
-mod outbox;
-mod owner;
 mod process;
 mod progress;
 mod remote;
+mod server_messages;
 mod start;
+mod stdin_writer;
 mod stdio;
-mod theirs;
 
 use std::{
     sync::{
@@ -39,71 +38,71 @@ use tokio::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub(crate) use breaker::Phase;
+pub(crate) use breaker::BreakerPhase;
 pub(crate) use connection::Connection;
 pub use counts::{CallCounts, Latency};
-pub(crate) use failure::{Failure, UpstreamError};
-pub(crate) use listing::{KeptBack, LIFE, Listing, Lookup};
-pub use log::log_of;
+pub(crate) use error::{FailedStart, UpstreamError};
+pub(crate) use listing::{MAX_LIST_TTL, ToolListing, ToolLookup, WithheldReason};
+pub use log::read_server_log;
 pub(crate) use start::{StartRefusal, plan as plan_start};
 
-use self::{breaker::Breaker, counts::Counts, gate::Gate};
-use crate::{ServerConfig, Settings, bell::Bell, shelf::Shelf};
+use self::{breaker::Breaker, counts::CallCounters, gate::Gate};
+use crate::{GatewaySettings, ServerConfig, change_signal::ChangeSignal, tool_cache::ToolCache};
 
-/// A server that takes longer to start no longer keeps others from it.
-const START_TURN: Duration = Duration::from_secs(3);
+/// A server that takes longer to start gives up its start permit, so that others can start.
+const START_PERMIT_TIME: Duration = Duration::from_secs(3);
 
-/// What all servers have in common. Cheap to clone.
+/// State shared by all servers. Cheap to clone.
 #[derive(Clone)]
-pub(crate) struct Shared {
-    pub(crate) settings: Arc<Settings>,
-    /// How many servers may start at the same time.
+pub(crate) struct UpstreamShared {
+    pub(crate) settings: Arc<GatewaySettings>,
+    /// Limits concurrent starts.
     pub(crate) starts: Arc<Semaphore>,
-    /// The calls that all servers together may have under way.
-    pub(crate) common: Arc<Semaphore>,
-    /// Rung at every new list.
-    pub(crate) bell: Bell,
+    /// Limits the concurrent calls of all servers together.
+    pub(crate) shared_calls: Arc<Semaphore>,
+    /// Signalled at every new list.
+    pub(crate) list_changed: ChangeSignal,
 }
 
 pub(crate) struct Upstream {
     config: ServerConfig,
-    shared: Shared,
-    state: watch::Sender<State>,
-    /// The last list there was; it outlives the process it came from.
-    shelf: Arc<Shelf>,
+    shared: UpstreamShared,
+    state: watch::Sender<UpstreamState>,
+    /// The last list; it outlives the process it came from.
+    tool_cache: Arc<ToolCache>,
     started_at: Mutex<Option<Instant>>,
     failures: AtomicU32,
     gate: Gate,
     breaker: Mutex<Breaker>,
-    counts: Counts,
-    /// Discovery has waited for it once, in vain.
+    counts: CallCounters,
+    /// True after discovery has waited for it once without success.
     was_slow: AtomicBool,
-    shut: CancellationToken,
+    shutdown_token: CancellationToken,
 }
 
 #[derive(Clone)]
-pub(crate) enum State {
+pub(crate) enum UpstreamState {
     Idle,
     Starting,
     Ready(Arc<Connection>),
-    Failed(Arc<Failure>),
+    Failed(Arc<FailedStart>),
 }
 
 impl Upstream {
-    pub(crate) fn new(config: ServerConfig, shared: Shared) -> Upstream {
+    pub(crate) fn new(config: ServerConfig, shared: UpstreamShared) -> Upstream {
         let settings = &shared.settings;
         Upstream {
-            shelf: Arc::new(Shelf::new(&config, settings)),
+            tool_cache: Arc::new(ToolCache::new(&config, settings)),
             gate: Gate::new(settings, &config.narrow),
             breaker: Mutex::new(Breaker::new(settings.breaker_open)),
             config,
             shared,
-            state: watch::Sender::new(State::Idle),
+            state: watch::Sender::new(UpstreamState::Idle),
             started_at: Mutex::new(None),
             failures: AtomicU32::new(0),
-            counts: Counts::default(),
+            counts: CallCounters::default(),
             was_slow: AtomicBool::new(false),
-            shut: CancellationToken::new(),
+            shutdown_token: CancellationToken::new(),
         }
     }
 
@@ -115,66 +114,66 @@ impl Upstream {
         &self.config.name
     }
 
-    pub(crate) fn state(&self) -> State {
+    pub(crate) fn state(&self) -> UpstreamState {
         self.state.borrow().clone()
     }
 
     pub(crate) fn counts(&self) -> CallCounts {
-        let (in_flight, waiting) = (self.gate.in_flight(), self.gate.waiting());
-        CallCounts { in_flight, waiting, ..self.counts.now() }
+        let (in_flight, waiting) = (self.gate.in_flight(), self.gate.waiting_count());
+        CallCounts { in_flight, waiting, ..self.counts.snapshot() }
     }
 
-    /// Whether calls are let through, and if not, for how long not.
-    pub(crate) fn phase(&self) -> (Phase, Option<Duration>) {
+    /// Returns the breaker's phase, and how long calls are still refused.
+    pub(crate) fn breaker_phase(&self) -> (BreakerPhase, Option<Duration>) {
         let (now, breaker) = (Instant::now(), self.breaker());
         let open = match breaker.phase() {
-            Phase::Open { until } => Some(until),
-            Phase::Closed { .. } | Phase::Probing => None,
+            BreakerPhase::Open { until } => Some(until),
+            BreakerPhase::Closed { .. } | BreakerPhase::Probing => None,
         };
-        let until = open.max(breaker.held_until(now));
+        let until = open.max(breaker.backoff_until(now));
         (breaker.phase(), until.map(|until| until.saturating_duration_since(now)))
     }
 
-    /// The tools as last listed; `None` before the first list.
-    pub(crate) fn listing(&self) -> Option<Arc<Listing>> {
-        self.shelf.listing()
+    /// Returns the tools as last listed, or `None` before the first list.
+    pub(crate) fn listing(&self) -> Option<Arc<ToolListing>> {
+        self.tool_cache.listing()
     }
 
-    pub(crate) fn shelf(&self) -> &Arc<Shelf> {
-        &self.shelf
+    pub(crate) fn tool_cache(&self) -> &Arc<ToolCache> {
+        &self.tool_cache
     }
 
-    /// Whether it should run and does not.
-    pub(crate) fn is_due(&self) -> bool {
-        is_due(&self.state.borrow()) && !self.shut.is_cancelled()
+    /// Returns true if the server should run but does not.
+    pub(crate) fn needs_start(&self) -> bool {
+        needs_start(&self.state.borrow()) && !self.shutdown_token.is_cancelled()
     }
 
-    /// Begins to start the server if it should run and does not. Returns at once.
-    pub(crate) fn begin(self: &Arc<Upstream>) -> State {
+    /// Starts the server in the background if it should run but does not. Returns at once.
+    pub(crate) fn start_if_needed(self: &Arc<Upstream>) -> UpstreamState {
         let begun = self.state.send_if_modified(|state| {
-            let is_begun = is_due(state) && !self.shut.is_cancelled();
+            let is_begun = needs_start(state) && !self.shutdown_token.is_cancelled();
             if is_begun {
-                *state = State::Starting;
+                *state = UpstreamState::Starting;
             }
             is_begun
         });
         if begun {
-            // Its own task: whoever asked first may leave, others wait for it too.
+            // A task of its own: the first caller may leave while others still wait.
             tokio::spawn(self.clone().run());
         }
         self.state()
     }
 
-    /// A running server, started if need be.
-    pub(crate) async fn connected(self: &Arc<Upstream>) -> Result<Arc<Connection>, UpstreamError> {
+    /// Returns a connection to the running server, starting it if needed.
+    pub(crate) async fn connect(self: &Arc<Upstream>) -> Result<Arc<Connection>, UpstreamError> {
         let mut states = self.state.subscribe();
-        let mut state = self.begin();
+        let mut state = self.start_if_needed();
         loop {
             match state {
-                State::Ready(connection) => return Ok(connection),
-                State::Failed(failure) => return Err(failure.for_caller()),
-                State::Idle => return Err(UpstreamError::ShutDown),
-                State::Starting => {}
+                UpstreamState::Ready(connection) => return Ok(connection),
+                UpstreamState::Failed(failure) => return Err(failure.error_for_caller()),
+                UpstreamState::Idle => return Err(UpstreamError::ShutDown),
+                UpstreamState::Starting => {}
             }
             if states.changed().await.is_err() {
                 return Err(UpstreamError::ShutDown);
@@ -183,18 +182,18 @@ impl Upstream {
         }
     }
 
-    /// Waits until it has tools or has failed, but not beyond `until`, and for a slow server
-    /// only once. Where a list is known there is nothing to wait for, nor to start now.
-    pub(crate) async fn settled(self: &Arc<Upstream>, until: Instant) -> State {
+    /// Waits until the server has tools or has failed, but not beyond `until`, and for a slow
+    /// server only once. Returns at once, without starting it, if a list is known.
+    pub(crate) async fn wait_until_settled(self: &Arc<Upstream>, until: Instant) -> UpstreamState {
         if self.listing().is_some() {
             return self.state();
         }
         let mut states = self.state.subscribe();
-        let state = self.begin();
+        let state = self.start_if_needed();
         let is_worth_it =
-            matches!(state, State::Starting) && !self.was_slow.load(Ordering::Relaxed);
+            matches!(state, UpstreamState::Starting) && !self.was_slow.load(Ordering::Relaxed);
         if is_worth_it {
-            let settled = states.wait_for(|state| !matches!(state, State::Starting));
+            let settled = states.wait_for(|state| !matches!(state, UpstreamState::Starting));
             if tokio::time::timeout_at(until, settled).await.is_err() {
                 self.was_slow.store(true, Ordering::Relaxed);
             }
@@ -202,19 +201,19 @@ impl Upstream {
         self.state()
     }
 
-    /// Ends the server and starts it no more.
+    /// Stops the server for good.
     pub(crate) async fn shutdown(&self) {
-        self.shut.cancel();
-        let state = self.state.send_replace(State::Idle);
-        if let State::Ready(connection) = state {
+        self.shutdown_token.cancel();
+        let state = self.state.send_replace(UpstreamState::Idle);
+        if let UpstreamState::Ready(connection) = state {
             connection.close().await;
         }
     }
 
-    /// The same without waiting, for a drop.
+    /// Kills the server without waiting, for use in `Drop`.
     pub(crate) fn kill(&self) {
-        self.shut.cancel();
-        if let State::Ready(connection) = self.state() {
+        self.shutdown_token.cancel();
+        if let UpstreamState::Ready(connection) = self.state() {
             connection.kill();
         }
     }
@@ -222,29 +221,31 @@ impl Upstream {
     async fn run(self: Arc<Upstream>) {
         let opened = tokio::select! {
             opened = self.open() => opened,
-            () = self.shut.cancelled() => Err(UpstreamError::ShutDown),
+            () = self.shutdown_token.cancelled() => Err(UpstreamError::ShutDown),
         };
         match opened {
             Ok(connection) => {
                 tracing::info!(server = %self.config.name, pid = ?connection.pid(), "upstream up");
                 self.failures.store(0, Ordering::Relaxed);
                 let connection = Arc::new(connection);
-                self.settle(State::Ready(connection.clone()));
-                self.follow(&connection).await;
+                self.finish_start(UpstreamState::Ready(connection.clone()));
+                self.keep_list_current(&connection).await;
             }
             Err(error) => {
                 tracing::info!(server = %self.config.name, "upstream failed to start");
                 tracing::debug!(server = %self.config.name, %error, "why it failed");
                 let failures = self.failures.fetch_add(1, Ordering::Relaxed);
-                self.settle(State::Failed(Arc::new(Failure::new(error, failures))));
+                self.finish_start(UpstreamState::Failed(Arc::new(FailedStart::new(
+                    error, failures,
+                ))));
             }
         }
     }
 
-    /// Only a start may settle, and not after a shutdown.
-    fn settle(&self, settled: State) {
+    /// Sets the result of a start, unless there was a shutdown meanwhile.
+    fn finish_start(&self, settled: UpstreamState) {
         self.state.send_if_modified(|state| {
-            let is_ours = matches!(state, State::Starting);
+            let is_ours = matches!(state, UpstreamState::Starting);
             if is_ours {
                 *state = settled;
             }
@@ -255,21 +256,21 @@ impl Upstream {
     async fn open(&self) -> Result<Connection, UpstreamError> {
         let last = self.started_at.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(last) = last {
-            tokio::time::sleep_until(last + failure::FIRST_RETRY).await;
+            tokio::time::sleep_until(last + error::FIRST_RETRY).await;
         }
-        let Ok(turn) = self.shared.starts.acquire().await else {
+        let Ok(permit) = self.shared.starts.acquire().await else {
             return Err(UpstreamError::ShutDown);
         };
         let now = Instant::now();
         *self.started_at.lock().unwrap_or_else(PoisonError::into_inner) = Some(now);
-        self.counts.started();
+        self.counts.count_start();
         let limit =
             self.config.narrow.startup_timeout.unwrap_or(self.shared.settings.startup_timeout);
         let mut opening = std::pin::pin!(self.open_until(now + limit));
-        match tokio::time::timeout(START_TURN, &mut opening).await {
+        match tokio::time::timeout(START_PERMIT_TIME, &mut opening).await {
             Ok(opened) => opened,
             Err(_) => {
-                drop(turn);
+                drop(permit);
                 opening.await
             }
         }
@@ -278,19 +279,19 @@ impl Upstream {
     async fn open_until(&self, deadline: Instant) -> Result<Connection, UpstreamError> {
         let connection = open::open(&self.config, &self.shared.settings, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
-        match self.list(&connection, left).await {
+        match self.refresh_list(&connection, left).await {
             Ok(()) => Ok(connection),
             Err(error) => Err(UpstreamError::Start(format!("no list of tools: {error}"))),
         }
     }
 }
 
-fn is_due(state: &State) -> bool {
+fn needs_start(state: &UpstreamState) -> bool {
     match state {
-        State::Idle => true,
-        State::Starting => false,
-        State::Ready(connection) => connection.is_gone(),
-        State::Failed(failure) => failure.is_over(),
+        UpstreamState::Idle => true,
+        UpstreamState::Starting => false,
+        UpstreamState::Ready(connection) => connection.is_closed(),
+        UpstreamState::Failed(failure) => failure.is_retry_due(),
     }
 }
 

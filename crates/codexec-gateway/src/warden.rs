@@ -1,6 +1,6 @@
-//! A small process that outlives ours by a moment. The warden knows the supervisors of the servers
-//! that we started, and tells them to end their servers when we are gone without a word, as after
-//! `kill -9`.
+//! A small process that outlives the host by a moment. The warden knows the supervisors of the
+//! started servers, and tells them to stop when the host dies without a shutdown, as after `kill
+//! -9`.
 
 use std::{
     collections::HashSet,
@@ -17,20 +17,20 @@ use nix::{
     unistd::Pid,
 };
 
-use crate::supervisor::END;
+use crate::supervisor::STOP_SIGNAL;
 
-/// How long supervisors may take to end their servers.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_millis(5);
+/// How long supervisors may take to stop their servers.
+const STOP_TIMEOUT: Duration = Duration::from_secs(1);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The host's hold on the warden, which is started with the first server. Cheap to clone.
+/// The host's handle to the warden process, which is spawned with the first server. Cheap to clone.
 ///
-/// THREAT[UP-3]: a server that ignores the end of its input would else stay behind for ever.
+/// THREAT[UP-3]: without it, a server that ignores the end of its stdin would stay behind forever.
 #[derive(Clone, Debug)]
-pub struct Warden(Arc<Post>);
+pub struct Warden(Arc<WardenProcess>);
 
 #[derive(Debug)]
-struct Post {
+struct WardenProcess {
     /// Our own binary, and the arguments that make it the warden and a supervisor.
     program: Option<(PathBuf, &'static str, &'static str)>,
     process: Mutex<Option<Child>>,
@@ -39,13 +39,13 @@ struct Post {
 impl Warden {
     pub fn new(program: PathBuf, role: &'static str, supervisor: &'static str) -> Warden {
         let program = Some((program, role, supervisor));
-        Warden(Arc::new(Post { program, process: Mutex::default() }))
+        Warden(Arc::new(WardenProcess { program, process: Mutex::default() }))
     }
 
-    /// For where there is no binary of ours: servers are then ended only by a host that lives, and
-    /// what they start in other sessions is not.
+    /// A handle without a warden, where our own binary is not available. Servers are then stopped
+    /// only by a living host, and processes they start in other sessions are not stopped at all.
     pub fn none() -> Warden {
-        Warden(Arc::new(Post { program: None, process: Mutex::default() }))
+        Warden(Arc::new(WardenProcess { program: None, process: Mutex::default() }))
     }
 
     /// Returns our own binary and the argument that makes it a server's supervisor.
@@ -54,31 +54,31 @@ impl Warden {
     }
 
     pub(crate) fn guard(&self, group: i32) {
-        self.tell(&format!("+{group}\n"));
+        self.send_line(&format!("+{group}\n"));
     }
 
     pub(crate) fn release(&self, group: i32) {
-        self.tell(&format!("-{group}\n"));
+        self.send_line(&format!("-{group}\n"));
     }
 
-    fn tell(&self, line: &str) {
+    fn send_line(&self, line: &str) {
         let Some((program, role, _)) = &self.0.program else { return };
         let mut process = self.0.process.lock().unwrap_or_else(PoisonError::into_inner);
         if process.is_none() {
-            match start(program, role) {
+            match spawn_warden(program, role) {
                 Ok(started) => *process = Some(started),
                 Err(error) => tracing::warn!(%error, "the warden did not start"),
             }
         }
         let stdin = process.as_mut().and_then(|process| process.stdin.as_mut());
         if stdin.is_some_and(|stdin| stdin.write_all(line.as_bytes()).is_err()) {
-            // Somebody has killed it; the next server gets a new one.
+            // The warden was killed; the next server spawns a new one.
             *process = None;
         }
     }
 }
 
-impl Drop for Post {
+impl Drop for WardenProcess {
     fn drop(&mut self) {
         let process = self.process.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(process) = process {
@@ -88,15 +88,15 @@ impl Drop for Post {
     }
 }
 
-fn start(program: &PathBuf, role: &str) -> io::Result<Child> {
+fn spawn_warden(program: &PathBuf, role: &str) -> io::Result<Child> {
     #[expect(clippy::disallowed_methods, reason = "the servers' warden is started beside them")]
     let mut command = Command::new(program);
-    // In a group of its own: what ends us from a terminal does not end it.
+    // A process group of its own, so that Ctrl-C in our terminal does not end it.
     command.arg(role).env_clear().current_dir("/").process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()
 }
 
-/// The warden's own life: learns groups from `lines` until they end, then kills what is left.
+/// Runs the warden process: reads process groups from `lines` until they end, then kills the rest.
 pub fn serve_warden(lines: impl io::BufRead) {
     let mut groups = HashSet::new();
     for line in lines.lines().map_while(Result::ok) {
@@ -108,19 +108,19 @@ pub fn serve_warden(lines: impl io::BufRead) {
             (None, None) => {}
         }
     }
-    end(groups.into_iter().map(Pid::from_raw).collect());
+    stop_all(groups.into_iter().map(Pid::from_raw).collect());
 }
 
-/// Has the supervisors end everything, and kills the groups of those that do not.
+/// Tells the supervisors to stop, then kills the process groups of those that do not.
 #[expect(clippy::disallowed_methods, reason = "the end of a process that is not our child")]
-fn end(mut supervisors: Vec<Pid>) {
+fn stop_all(mut supervisors: Vec<Pid>) {
     for supervisor in &supervisors {
-        // Nobody left to get it is what we want anyway.
-        let _ = kill(*supervisor, END);
+        // An error means that the process has already ended.
+        let _ = kill(*supervisor, STOP_SIGNAL);
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + STOP_TIMEOUT;
     while !supervisors.is_empty() && Instant::now() < until {
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(POLL_INTERVAL);
         supervisors.retain(|supervisor| killpg(*supervisor, None).is_ok());
     }
     for supervisor in supervisors {

@@ -1,4 +1,4 @@
-//! Telling when files change, also files and folders that are not there yet.
+//! Watches files for changes, including files and folders that do not exist yet.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
@@ -11,53 +11,54 @@ use nix::errno::Errno;
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 use tokio::io::unix::AsyncFd;
 
-/// Who saves a file touches it several times.
-const QUIET: Duration = Duration::from_millis(150);
+/// A save touches the file several times.
+const DEBOUNCE: Duration = Duration::from_millis(150);
 
-/// Watches the folders that files stand in, or would stand in: files are replaced more often
-/// than written.
-pub struct Watch {
-    inotify: AsyncFd<Fd>,
+/// An inotify watch on the folders of files. Folders are watched because editors replace files more
+/// often than they rewrite them.
+pub struct FileWatcher {
+    inotify: AsyncFd<InotifyFd>,
     files: Vec<PathBuf>,
-    /// Anything in them counts.
+    /// Folders in which every change counts.
     folders: Vec<PathBuf>,
-    watched: HashMap<WatchDescriptor, PathBuf>,
-    /// What counts in each folder that is watched.
-    wanted: HashMap<PathBuf, Names>,
+    folders_by_descriptor: HashMap<WatchDescriptor, PathBuf>,
+    /// The names that count in each watched folder.
+    names_by_folder: HashMap<PathBuf, WatchedNames>,
 }
 
 #[derive(Default)]
-struct Names {
-    some: HashSet<OsString>,
+struct WatchedNames {
+    names: HashSet<OsString>,
     is_all: bool,
 }
 
-struct Fd(Inotify);
+struct InotifyFd(Inotify);
 
-impl AsRawFd for Fd {
+impl AsRawFd for InotifyFd {
     fn as_raw_fd(&self) -> RawFd {
         self.0.as_fd().as_raw_fd()
     }
 }
 
-impl Watch {
-    /// Needs a tokio runtime around it.
-    pub fn new(files: Vec<PathBuf>, folders: Vec<PathBuf>) -> io::Result<Watch> {
+impl FileWatcher {
+    /// Must be called inside a tokio runtime.
+    pub fn new(files: Vec<PathBuf>, folders: Vec<PathBuf>) -> io::Result<FileWatcher> {
         let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
         #[expect(
             deprecated,
             reason = "what replaces it is unsafe code, for types that change their descriptor; ours is owned and stays"
         )]
-        let inotify = AsyncFd::new(Fd(inotify))?;
-        let (watched, wanted) = (HashMap::new(), HashMap::new());
-        let mut watch = Watch { inotify, files, folders, watched, wanted };
-        watch.arm();
+        let inotify = AsyncFd::new(InotifyFd(inotify))?;
+        let (folders_by_descriptor, names_by_folder) = (HashMap::new(), HashMap::new());
+        let mut watch =
+            FileWatcher { inotify, files, folders, folders_by_descriptor, names_by_folder };
+        watch.update_watches();
         Ok(watch)
     }
 
-    /// Waits until something has changed and a moment has passed. Gives the paths that did; it may
-    /// be a folder on the way to a file.
-    pub async fn changed(&mut self) -> io::Result<HashSet<PathBuf>> {
+    /// Waits for a change and a short pause. Returns the changed paths, which may include a folder
+    /// on the way to a file.
+    pub async fn next_changes(&mut self) -> io::Result<HashSet<PathBuf>> {
         let mut changed = HashSet::new();
         while changed.is_empty() {
             let mut ready = self.inotify.readable().await?;
@@ -65,35 +66,35 @@ impl Watch {
             match events {
                 Ok(events) => {
                     drop(ready);
-                    self.sort(events, &mut changed);
+                    self.collect_changes(events, &mut changed);
                 }
                 Err(Errno::EAGAIN) => ready.clear_ready(),
                 Err(error) => return Err(error.into()),
             }
         }
-        tokio::time::sleep(QUIET).await;
+        tokio::time::sleep(DEBOUNCE).await;
         while let Ok(events) = self.inotify.get_ref().0.read_events() {
-            self.sort(events, &mut changed);
+            self.collect_changes(events, &mut changed);
         }
-        // Before anybody reads the files, so that no change is missed in between.
-        self.arm();
+        // Before the caller reads the files, so that no change in between is missed.
+        self.update_watches();
         Ok(changed)
     }
 
-    fn sort(&self, events: Vec<InotifyEvent>, changed: &mut HashSet<PathBuf>) {
+    fn collect_changes(&self, events: Vec<InotifyEvent>, changed: &mut HashSet<PathBuf>) {
         for event in events {
-            let folder = self.watched.get(&event.wd);
+            let folder = self.folders_by_descriptor.get(&event.wd);
             match (folder, event.name) {
                 (Some(folder), Some(name)) => {
-                    let counts = |names: &Names| names.is_all || names.some.contains(&name);
-                    if self.wanted.get(folder).is_some_and(counts) {
+                    let counts = |names: &WatchedNames| names.is_all || names.names.contains(&name);
+                    if self.names_by_folder.get(folder).is_some_and(counts) {
                         changed.insert(folder.join(name));
                     }
                 }
-                // The folder itself, or too much at once to be told.
+                // The folder itself changed, or the event queue overflowed.
                 (Some(folder), None) => {
-                    let is_gone = AddWatchFlags::IN_DELETE_SELF | AddWatchFlags::IN_MOVE_SELF;
-                    if event.mask.intersects(is_gone) {
+                    let is_closed = AddWatchFlags::IN_DELETE_SELF | AddWatchFlags::IN_MOVE_SELF;
+                    if event.mask.intersects(is_closed) {
                         changed.insert(folder.clone());
                     }
                 }
@@ -105,23 +106,23 @@ impl Watch {
         }
     }
 
-    /// Watches what is to be watched now.
-    fn arm(&mut self) {
-        self.wanted.clear();
+    /// Adds and removes watches to match what exists now.
+    fn update_watches(&mut self) {
+        self.names_by_folder.clear();
         for folder in &self.folders {
             if folder.is_dir() {
-                self.wanted.entry(folder.clone()).or_default().is_all = true;
+                self.names_by_folder.entry(folder.clone()).or_default().is_all = true;
             } else {
-                want(&mut self.wanted, folder);
+                watch_path(&mut self.names_by_folder, folder);
             }
         }
         for file in &self.files {
-            want(&mut self.wanted, file);
-            // What a link leads to is written without a word to the folder of the link.
+            watch_path(&mut self.names_by_folder, file);
+            // A write to a symlink's target does not touch the symlink's folder.
             if let Ok(real) = file.canonicalize()
                 && real != *file
             {
-                want(&mut self.wanted, &real);
+                watch_path(&mut self.names_by_folder, &real);
             }
         }
         let flags = AddWatchFlags::IN_CREATE
@@ -134,30 +135,32 @@ impl Watch {
             | AddWatchFlags::IN_ONLYDIR;
         let inotify = &self.inotify.get_ref().0;
         let mut watched = HashMap::new();
-        for folder in self.wanted.keys() {
+        for folder in self.names_by_folder.keys() {
             match inotify.add_watch(folder, flags) {
                 Ok(descriptor) => {
                     watched.insert(descriptor, folder.clone());
                 }
                 Err(error) => {
-                    tracing::warn!(%error, folder = %folder.display(), "it cannot be watched");
+                    tracing::warn!(%error, folder = %folder.display(), "cannot watch this folder");
                 }
             }
         }
-        for descriptor in self.watched.keys().filter(|known| !watched.contains_key(known)) {
-            // Gone already, if its folder is.
+        for descriptor in
+            self.folders_by_descriptor.keys().filter(|known| !watched.contains_key(known))
+        {
+            // Fails if the folder is gone, and its watch with it.
             let _ = inotify.rm_watch(*descriptor);
         }
-        self.watched = watched;
+        self.folders_by_descriptor = watched;
     }
 }
 
-/// The nearest folder that is there, and the name in it that leads to the file.
-fn want(wanted: &mut HashMap<PathBuf, Names>, file: &Path) {
+/// Watches the nearest existing folder for the name that leads to the file.
+fn watch_path(names_by_folder: &mut HashMap<PathBuf, WatchedNames>, file: &Path) {
     let mut path = file;
     while let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
         if folder.is_dir() {
-            wanted.entry(folder.to_owned()).or_default().some.insert(name.to_owned());
+            names_by_folder.entry(folder.to_owned()).or_default().names.insert(name.to_owned());
             return;
         }
         path = folder;

@@ -1,5 +1,6 @@
-//! The one way out to the network. TLS is rustls with ring. Nothing is unpacked, no cookie is
-//! kept, no proxy is taken but the settings', and no redirect leaves the origin it was asked at.
+//! The HTTP clients for all outgoing requests. TLS is rustls with ring. No response is
+//! decompressed, no cookie is stored, only the settings' proxies are used, and no redirect leaves
+//! the origin of the request.
 
 use std::{
     net::IpAddr,
@@ -14,53 +15,56 @@ use reqwest::{
 };
 use url::{Host, Url};
 
-use crate::Settings;
+use crate::GatewaySettings;
 
-const CONNECT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
-const IDLE: Duration = Duration::from_secs(60);
-const REDIRECTS: usize = 3;
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_REDIRECTS: usize = 3;
 const HEADER_BYTES: u32 = 64 << 10;
-/// What never goes through a proxy.
-const NEAR: &str = "localhost,127.0.0.0/8,::1";
+/// Hosts that are never reached through a proxy.
+const LOCAL_HOSTS: &str = "localhost,127.0.0.0/8,::1";
 
-/// For places that the user has named.
-pub(crate) fn client(settings: &Settings) -> reqwest::Result<Client> {
-    builder(settings)?.build()
+/// Builds a client for URLs that the user has configured.
+pub(crate) fn build_client(settings: &GatewaySettings) -> reqwest::Result<Client> {
+    client_builder(settings)?.build()
 }
 
-/// For places that a server has named.
+/// Builds a client for URLs that the server at `base` has sent.
 ///
-/// THREAT[REM-3]: a server that is not on this machine cannot make us ask this machine or its
-/// network, neither by an address nor by a name that means one.
-pub(crate) fn distant_client(settings: &Settings, base: &Url) -> reqwest::Result<Client> {
-    if is_near(base) {
-        return client(settings);
+/// THREAT[REM-3]: a remote server cannot make us send requests to this machine or its network,
+/// neither by address nor by a name that resolves to one.
+pub(crate) fn build_restricted_client(
+    settings: &GatewaySettings,
+    base: &Url,
+) -> reqwest::Result<Client> {
+    if is_local_network(base) {
+        return build_client(settings);
     }
-    builder(settings)?.dns_resolver(Arc::new(PublicNames)).build()
+    client_builder(settings)?.dns_resolver(Arc::new(PublicResolver)).build()
 }
 
-fn builder(settings: &Settings) -> reqwest::Result<ClientBuilder> {
+fn client_builder(settings: &GatewaySettings) -> reqwest::Result<ClientBuilder> {
     static PROVIDER: Once = Once::new();
     PROVIDER.call_once(|| {
-        // It is there already when somebody else in this process has chosen it.
+        // Fails if this process has already installed a provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
     });
     let mut builder = Client::builder()
         .user_agent(concat!("codexec/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(CONNECT)
+        .connect_timeout(CONNECT_TIMEOUT)
         .tcp_keepalive(KEEP_ALIVE)
-        .pool_idle_timeout(IDLE)
+        .pool_idle_timeout(IDLE_TIMEOUT)
         .http2_max_header_list_size(HEADER_BYTES)
-        .redirect(Policy::custom(within_origin))
+        .redirect(Policy::custom(follow_within_origin))
         .referer(false)
-        // Else the environment is read behind our back.
+        // Otherwise reqwest reads proxies from the environment.
         .no_proxy();
-    let variable = |wanted: &str| {
-        let found = settings.env.iter().find(|(name, value)| name == wanted && !value.is_empty());
+    let variable = |key: &str| {
+        let found = settings.env.iter().find(|(name, value)| name == key && !value.is_empty());
         found.map(|(_, value)| value.as_str())
     };
-    let except = [NEAR, variable("NO_PROXY").unwrap_or_default()].join(",");
+    let except = [LOCAL_HOSTS, variable("NO_PROXY").unwrap_or_default()].join(",");
     if let Some(proxy) = variable("HTTP_PROXY") {
         builder = builder.proxy(Proxy::http(proxy)?.no_proxy(NoProxy::from_string(&except)));
     }
@@ -70,17 +74,22 @@ fn builder(settings: &Settings) -> reqwest::Result<ClientBuilder> {
     Ok(builder)
 }
 
-/// THREAT[REM-2]: a redirect takes credentials, and what is asked, nowhere else.
-fn within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
-    let is_same = attempt.previous().first().is_some_and(|first| same_origin(first, attempt.url()));
-    if is_same && attempt.previous().len() <= REDIRECTS { attempt.follow() } else { attempt.stop() }
+/// THREAT[REM-2]: a redirect takes credentials and requests to no other origin.
+fn follow_within_origin(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let is_same =
+        attempt.previous().first().is_some_and(|first| is_same_origin(first, attempt.url()));
+    if is_same && attempt.previous().len() <= MAX_REDIRECTS {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
 }
 
-pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
+pub(crate) fn is_same_origin(one: &Url, other: &Url) -> bool {
     one.origin() == other.origin() && one.origin().is_tuple()
 }
 
-/// This machine, by name or address.
+/// Returns true if the host is this machine, by name or address.
 pub(crate) fn is_loopback(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(name)) => {
@@ -93,8 +102,8 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// This machine or its own network, as far as the URL itself says.
-fn is_near(url: &Url) -> bool {
+/// Returns true if the host is this machine or an address of its network. Resolves no names.
+fn is_local_network(url: &Url) -> bool {
     match url.host() {
         Some(Host::Domain(_)) | None => is_loopback(url),
         Some(Host::Ipv4(address)) => !is_public(address.into()),
@@ -102,21 +111,21 @@ fn is_near(url: &Url) -> bool {
     }
 }
 
-/// Whether a server at `base` may send us to `url`: over TLS, or to this machine when it is on
-/// this machine itself.
-pub(crate) fn may_send_to(base: &Url, url: &Url) -> bool {
-    let is_address_fine = match url.host() {
+/// Returns true if a server at `base` may send us to `url`: over TLS, or without it if both are on
+/// this machine.
+pub(crate) fn is_allowed_target(base: &Url, url: &Url) -> bool {
+    let is_address_allowed = match url.host() {
         Some(Host::Domain(_)) => !is_loopback(url) || is_loopback(base),
-        Some(Host::Ipv4(address)) => is_public(address.into()) || is_near(base),
-        Some(Host::Ipv6(address)) => is_public(address.into()) || is_near(base),
+        Some(Host::Ipv4(address)) => is_public(address.into()) || is_local_network(base),
+        Some(Host::Ipv6(address)) => is_public(address.into()) || is_local_network(base),
         None => false,
     };
-    let is_scheme_fine = url.scheme() == "https"
+    let is_scheme_allowed = url.scheme() == "https"
         || (url.scheme() == "http" && is_loopback(url) && is_loopback(base));
-    is_address_fine && is_scheme_fine && url.username().is_empty() && url.password().is_none()
+    is_address_allowed && is_scheme_allowed && url.username().is_empty() && url.password().is_none()
 }
 
-/// An address that means the same place to everybody.
+/// Returns true for a globally routable address.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(v4) => {
@@ -131,7 +140,7 @@ fn is_public(address: IpAddr) -> bool {
             !is_special
         }
         IpAddr::V6(v6) => match v6.segments() {
-            // Addresses that have an IPv4 address in them: mapped, compatible, NAT64, 6to4.
+            // Addresses that embed an IPv4 address: mapped, compatible, NAT64; below, 6to4.
             [0, 0, 0, 0, 0, 0 | 0xffff, high, low] | [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
                 let [a, b] = high.to_be_bytes();
                 let [c, d] = low.to_be_bytes();
@@ -150,35 +159,38 @@ fn is_public(address: IpAddr) -> bool {
     }
 }
 
-/// Names that mean a place on our own network mean nothing.
-struct PublicNames;
+/// A DNS resolver that returns public addresses only.
+struct PublicResolver;
 
-impl Resolve for PublicNames {
+impl Resolve for PublicResolver {
     fn resolve(&self, name: Name) -> Resolving {
         let host = name.as_str().to_owned();
         Box::pin(async move {
             let found = tokio::net::lookup_host((host.as_str(), 0)).await?;
             let public: Vec<_> = found.filter(|address| is_public(address.ip())).collect();
             if public.is_empty() {
-                return Err(format!("{host} is not a public place").into());
+                return Err(format!("{host} has no public address").into());
             }
             Ok(Box::new(public.into_iter()) as Addrs)
         })
     }
 }
 
-/// Why a body was not had.
+/// The reason why a response body could not be read.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BodyError {
-    /// With as much as there was.
-    #[error("it is too long")]
+    /// Holds the beginning of the body.
+    #[error("the response is too long")]
     TooLong(Vec<u8>),
     #[error("the connection broke")]
     Broken,
 }
 
-/// The whole body, if it is not too long.
-pub(crate) async fn body(mut response: Response, max_bytes: usize) -> Result<Vec<u8>, BodyError> {
+/// Reads the whole body, up to `max_bytes`.
+pub(crate) async fn read_body(
+    mut response: Response,
+    max_bytes: usize,
+) -> Result<Vec<u8>, BodyError> {
     let mut bytes = Vec::new();
     while let Some(chunk) = response.chunk().await.map_err(|_| BodyError::Broken)? {
         bytes.extend_from_slice(&chunk);
@@ -190,10 +202,10 @@ pub(crate) async fn body(mut response: Response, max_bytes: usize) -> Result<Vec
     Ok(bytes)
 }
 
-/// What went wrong on the way, in words, without the address and what it may carry.
-pub(crate) fn why(error: &reqwest::Error) -> String {
+/// Describes an error without the URL, which may contain secrets.
+pub(crate) fn describe_error(error: &reqwest::Error) -> String {
     if error.is_timeout() {
-        return "it did not answer in time".to_owned();
+        return "the request timed out".to_owned();
     }
     let mut cause: &dyn std::error::Error = error;
     while let Some(source) = cause.source() {
@@ -201,7 +213,9 @@ pub(crate) fn why(error: &reqwest::Error) -> String {
     }
     let cause = crate::clean::cut(&cause.to_string(), 200);
     match error.is_connect() {
-        true => format!("no connection: {cause}; see that it runs, and that its address is right"),
+        true => {
+            format!("no connection: {cause}; check that the server runs and that its URL is right")
+        }
         false => format!("the connection broke: {cause}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The search finds what it should in a catalogue that was written for this test. The figures
+//! Checks that search finds the expected tools in a catalogue written for this test. The figures
 //! for real catalogues are in `docs/performance.md`; `cargo bench --bench search` measures them.
 #![expect(
     clippy::expect_used,
@@ -12,14 +12,14 @@ mod measure;
 
 use std::path::Path;
 
-use codexec_gateway::Finder;
+use codexec_gateway::ToolFinder;
 use measure::{definitions, measure, queries};
 
 #[test]
 fn four_of_five_queries_find_their_tool_among_the_first_five() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/recall");
     let tools = definitions(&folder.join("catalogue.json"));
-    let finder = Finder::new(tools.iter().map(|(server, tool)| (server.clone(), tool)));
+    let finder = ToolFinder::new(tools.iter().map(|(server, tool)| (server.clone(), tool)));
     let measured = measure(&finder, &queries(&folder.join("queries.jsonl")));
     let [first, five, _] = measured.found;
     let misses = measured.misses.join("\n  ");

@@ -1,5 +1,5 @@
-"""An MCP server over stdio that misbehaves as it is told: by a JSON object as its only argument
-(how it starts), and by the name of the tool that is called (how it answers)."""
+"""An MCP server over stdio that misbehaves on command: a JSON object as its only argument says how
+it starts, and the name of the called tool says how it answers."""
 
 import json
 import os

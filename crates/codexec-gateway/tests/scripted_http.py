@@ -1,5 +1,5 @@
-"""An MCP server over HTTP that misbehaves as it is told: by a JSON object as its only argument, and
-by the name of the tool that is called. Prints its port. GET /log tells what it was asked."""
+"""An MCP server over HTTP that misbehaves on command: a JSON object as its only argument and the
+name of the called tool say how. Prints its port. GET /log returns the requests it received."""
 
 import json
 import sys
@@ -115,7 +115,7 @@ class Handler(BaseHTTPRequestHandler):
                 challenge = f'Bearer resource_metadata="{where}"'
                 return self.answer(401, b"", WWW_Authenticate=plan.get("challenge", challenge))
         if era == "sse":
-            # There, it has only a stream.
+            # This address has only a stream.
             return self.old_post(request) if path != "/mcp" else self.answer(405)
         self.rpc(request)
 
@@ -299,11 +299,11 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
 
     def handle_error(self, *_):
-        """Whoever leaves early is not worth a word."""
+        """Ignores clients that disconnect early."""
 
 
 server = Server(("127.0.0.1", plan.get("port", 0)), Handler)
 print(server.server_port, flush=True)
-# Nobody is left behind: it ends with whoever holds its input.
+# The server ends when its stdin is closed, so that no test leaves it behind.
 threading.Thread(target=server.serve_forever, daemon=True).start()
 sys.stdin.read()

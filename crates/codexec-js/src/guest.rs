@@ -4,7 +4,7 @@ use std::os::unix::net::UnixStream;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use codexec_types::{FromGuest, Job, Json, Language, Thrown, ThrownCode, alias};
+use codexec_types::{FromGuest, Json, Language, Thrown, ThrownCode, WorkerJob, to_identifier};
 use rquickjs::context::EvalOptions;
 use rquickjs::{Context, Ctx, Function, Object, Persistent, Runtime};
 
@@ -24,7 +24,7 @@ const MIN_MEMORY_BYTES: usize = 4 << 20;
 const RESULT_BYTES: usize = 8 << 20;
 
 /// A warm engine, without any guest code.
-pub struct Guest {
+pub struct JsGuest {
     context: Context,
     host: Rc<HostLink>,
     prelude: Persistent<Object<'static>>,
@@ -39,9 +39,9 @@ pub enum WarmError {
     Prelude(String),
 }
 
-impl Guest {
+impl JsGuest {
     /// Loads the engine and the prelude. Fork after this.
-    pub fn warm() -> Result<Guest, WarmError> {
+    pub fn warm() -> Result<JsGuest, WarmError> {
         let runtime = Runtime::new().map_err(WarmError::Engine)?;
         runtime.set_max_stack_size(STACK_BYTES);
         let context = Context::full(&runtime).map_err(WarmError::Engine)?;
@@ -60,7 +60,7 @@ impl Guest {
                 take_ok(&ctx, noted);
             },
         )));
-        Ok(Guest { context, host, prelude })
+        Ok(JsGuest { context, host, prelude })
     }
 
     /// Reads one `ToGuest::Start`, runs it or the cells that follow it, and reports how each ended.
@@ -78,7 +78,7 @@ impl Guest {
         std::mem::forget(self);
     }
 
-    fn run_job(&self, job: &Job) -> Result<(), HostGone> {
+    fn run_job(&self, job: &WorkerJob) -> Result<(), HostGone> {
         let program = match Program::compile(&job.code, job.language, NameScope::Own) {
             Ok(program) => program,
             Err(flaw) => return self.send(&FromGuest::Threw(flaw)),
@@ -99,7 +99,7 @@ impl Guest {
         self.send(&ending.map_or_else(FromGuest::Threw, FromGuest::Returned))
     }
 
-    fn limit_memory(&self, job: &Job) {
+    fn limit_memory(&self, job: &WorkerJob) {
         let memory_bytes = usize::try_from(job.memory_bytes).unwrap_or(usize::MAX);
         // The rest is for memory outside the engine: frames, the parser, and reporting the end.
         let limit = (memory_bytes / 8 * 7).max(MIN_MEMORY_BYTES);
@@ -108,11 +108,11 @@ impl Guest {
 
     fn with_run<T>(
         &self,
-        act: impl FnOnce(&GuestRun<'_, '_>) -> Result<T, HostGone>,
+        act: impl FnOnce(&EngineGuest<'_, '_>) -> Result<T, HostGone>,
     ) -> Result<T, HostGone> {
         self.context.with(|ctx| {
             let own = self.prelude.clone().restore(&ctx).map_err(|_| HostGone)?;
-            act(&GuestRun { prelude: Prelude::new(own), host: &self.host, ctx })
+            act(&EngineGuest { prelude: Prelude::new(own), host: &self.host, ctx })
         })
     }
 
@@ -125,16 +125,17 @@ impl Guest {
 type GuestEnding = Result<Json, Thrown>;
 
 /// A guest in the engine.
-struct GuestRun<'a, 'js> {
+struct EngineGuest<'a, 'js> {
     ctx: Ctx<'js>,
     prelude: Prelude<'js>,
     host: &'a HostLink,
 }
 
-impl<'js> GuestRun<'_, 'js> {
-    fn begin(&self, job: &Job) -> rquickjs::Result<()> {
+impl<'js> EngineGuest<'_, 'js> {
+    fn begin(&self, job: &WorkerJob) -> rquickjs::Result<()> {
         // `tools.my_server` reaches `my-server`.
-        let servers = job.servers.iter().map(|name| vec![name.clone(), alias(name)]).collect();
+        let servers =
+            job.servers.iter().map(|name| vec![name.clone(), to_identifier(name)]).collect();
         self.prelude.begin(servers)
     }
 

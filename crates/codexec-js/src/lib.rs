@@ -1,7 +1,7 @@
 //! The worker's side for JavaScript and TypeScript: one engine, one guest, one socket.
 //!
-//! Invariant: after [`Guest::warm`] no code opens a file, starts a thread or reads the environment.
-//! The socket is the only way out, and no guest value is trusted on its way to it.
+//! Invariant: after [`JsGuest::warm`] no code opens a file, starts a thread or reads the
+//! environment. The socket is the only way out, and no guest value is trusted on its way to it.
 
 mod fault;
 mod guest;
@@ -13,4 +13,4 @@ mod random;
 mod url;
 mod wire;
 
-pub use guest::{Guest, WarmError};
+pub use guest::{JsGuest, WarmError};

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use codexec_types::{Ask, CallError, FromGuest, Json, Stream};
+use codexec_types::{Ask, CallError, FromGuest, Json, OutputStream};
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Object, Result, TypedArray, Value};
 
@@ -69,7 +69,7 @@ impl HostLink {
         wire.poll_interrupt().unwrap_or(true)
     }
 
-    fn print(&self, stream: Stream, text: &str) -> std::result::Result<(), HostGone> {
+    fn print(&self, stream: OutputStream, text: &str) -> std::result::Result<(), HostGone> {
         let mut rest = text;
         while !rest.is_empty() {
             let (piece, after) = rest.split_at(rest.floor_char_boundary(OUTPUT_BYTES));
@@ -120,7 +120,7 @@ fn add_communication<'js>(natives: &Object<'js>, host: &Rc<HostLink>) -> Result<
     natives.set(
         "print",
         Func::from(move |ctx: Ctx<'js>, is_error: bool, text: String| {
-            let stream = if is_error { Stream::Err } else { Stream::Out };
+            let stream = if is_error { OutputStream::Err } else { OutputStream::Out };
             own.print(stream, &text).map_err(|_| host_gone_error(&ctx))
         }),
     )?;

@@ -10,8 +10,8 @@ use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
 use codexec_types::{
-    Answer, CallError, Cell, FRAME_HEADER_BYTES, FromGuest, Job, Json, MAX_FRAME_BYTES, ToGuest,
-    frame_length,
+    AskAnswer, CallError, Cell, FRAME_HEADER_BYTES, FromGuest, Json, MAX_FRAME_BYTES, ToGuest,
+    WorkerJob, frame_length,
 };
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, send};
@@ -54,7 +54,7 @@ impl Wire {
     }
 
     /// Receives the first frame: the job.
-    pub(crate) fn receive_job(&mut self) -> Result<Job, HostGone> {
+    pub(crate) fn receive_job(&mut self) -> Result<WorkerJob, HostGone> {
         loop {
             match self.take_frame()? {
                 Some(ToGuest::Start(job)) => return Ok(job),
@@ -142,13 +142,13 @@ impl Wire {
     pub(crate) fn next_answer(
         &mut self,
         deadline: Option<Instant>,
-    ) -> Result<Option<Answer>, HostGone> {
+    ) -> Result<Option<AskAnswer>, HostGone> {
         loop {
             self.sort_frames()?;
             if let Some(id) = self.arrived.pop_front()
                 && let Some(result) = self.answers.remove(&id)
             {
-                return Ok(Some(Answer { id, result }));
+                return Ok(Some(AskAnswer { id, result }));
             }
             if self.is_interrupted {
                 return Ok(None);
@@ -175,7 +175,7 @@ impl Wire {
                     self.cell = Some(cell);
                 }
                 ToGuest::Interrupt => self.is_interrupted = true,
-                ToGuest::Answer(Answer { id, result }) => {
+                ToGuest::Answer(AskAnswer { id, result }) => {
                     self.answers.insert(id, result);
                     self.arrived.push_back(id);
                 }

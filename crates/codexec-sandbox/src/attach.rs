@@ -1,5 +1,5 @@
-//! Attaching a mount in a worker that runs already. The worker's own processes have no right to
-//! mount anything; a child of the zygote, above the worker's user namespace, has.
+//! Attaches a mount in a running worker. The worker's own processes may not mount anything. A
+//! child of the zygote may, because it is above the worker's user namespace.
 
 use std::ffi::CString;
 use std::io;
@@ -10,25 +10,25 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns};
 
-use crate::control::{Attached, send};
+use crate::control::{AttachReply, send};
 use crate::sys;
 
-/// Does it in a child, since whoever enters a namespace does not come back. The guest may have
-/// put anything at `target`: what that leads to is in the worker's own view, and only there.
-pub(crate) fn attach(target: &Path, beside: Vec<OwnedFd>, answer: &OwnedFd) -> io::Result<()> {
+/// Forks a child that attaches the mount, because a process cannot leave a namespace it has
+/// entered. The guest may have put anything at `target`, but that affects only the worker's view.
+pub(crate) fn attach(target: &Path, fds: Vec<OwnedFd>, answer: &OwnedFd) -> io::Result<()> {
     if sys::fork()?.is_some() {
         return Ok(());
     }
-    let attached = match enter_and_attach(target, beside) {
-        Ok(()) => Attached::Done,
-        Err(errno) => Attached::Failed { errno: errno as i32 },
+    let reply = match enter_and_attach(target, fds) {
+        Ok(()) => AttachReply::Done,
+        Err(errno) => AttachReply::Failed { errno: errno as i32 },
     };
-    let said = send(answer.as_fd(), &attached, &[]);
-    sys::exit_now(i32::from(said.is_err()))
+    let sent = send(answer.as_fd(), &reply, &[]);
+    sys::exit_now(i32::from(sent.is_err()))
 }
 
-fn enter_and_attach(target: &Path, beside: Vec<OwnedFd>) -> Result<(), Errno> {
-    let [user, mounts, mount] = <[OwnedFd; 3]>::try_from(beside).map_err(|_| Errno::EINVAL)?;
+fn enter_and_attach(target: &Path, fds: Vec<OwnedFd>) -> Result<(), Errno> {
+    let [user, mounts, mount] = <[OwnedFd; 3]>::try_from(fds).map_err(|_| Errno::EINVAL)?;
     let target = CString::new(target.as_os_str().as_bytes()).map_err(|_| Errno::EINVAL)?;
     setns(user, CloneFlags::CLONE_NEWUSER)?;
     setns(mounts, CloneFlags::CLONE_NEWNS)?;

@@ -1,7 +1,7 @@
-//! Many processes of one guest, one socket to the host: each process that wants to ask something
-//! opens a line of its own, and the guest's first process relays what is said on them.
+//! Shares the guest's one socket to the host among many guest processes. Each process opens its
+//! own connection to the guest's first process, which relays frames between them and the host.
 
-mod link;
+mod frame_socket;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::{self, Permissions};
@@ -12,98 +12,100 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use codexec_types::{Answer, Cell, FromGuest, ToGuest};
+use codexec_types::{AskAnswer, Cell, FromGuest, ToGuest};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
-use link::Link;
+use frame_socket::FrameSocket;
 
-/// Where every process of a guest finds the door. No descriptor is passed through it: the kernel
-/// counts those of all guests together.
-const DOOR: &str = "/box/door/mcp";
+/// The socket to which every process of a guest connects. No file descriptor is passed through it,
+/// because the kernel counts descriptors in flight for all guests together.
+const SOCKET_PATH: &str = "/box/listener/mcp";
 
-/// More at once are closed as they come.
-const MAX_LINES: usize = 64;
+/// Further connections are closed on accept.
+const MAX_CONNECTIONS: usize = 64;
 
-/// Lines are not read while the host has more than this to take.
+/// Connections are not read while more than this is queued for the host.
 const MAX_HOST_BYTES: usize = 1 << 20;
 
-/// A line that leaves more unread than this is closed.
-const MAX_LINE_BYTES: usize = 32 << 20;
+/// A connection with more unsent bytes than this is closed.
+const MAX_CONNECTION_BYTES: usize = 32 << 20;
 
-/// What all lines together may have begun to say; who goes beyond it is closed.
+/// The limit on incomplete frames of all connections together. A connection that exceeds it is
+/// closed.
 const MAX_UNREAD_BYTES: usize = 64 << 20;
 
-/// Lines are not read while the host owes more answers than this. Those of closed lines count.
+/// Connections are not read while this many answers are pending, those for closed connections
+/// included.
 const MAX_ASKS: usize = 1_024;
 
-/// How long the host may take for the last words.
-const FLUSH: Duration = Duration::from_secs(1);
+/// How long the host may take to read the last frames.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Opens a line to the host, from any process of a guest that has a door.
-pub fn open_line() -> io::Result<UnixStream> {
-    UnixStream::connect(DOOR)
+/// Connects to the guest's broker, from any process of the guest.
+pub fn connect_to_broker() -> io::Result<UnixStream> {
+    UnixStream::connect(SOCKET_PATH)
 }
 
-/// Makes the door of the guest that we are the first process of.
-pub(crate) fn door() -> io::Result<UnixListener> {
-    let path = Path::new(DOOR);
+/// Binds the guest's broker socket. The calling process is the guest's first process.
+pub(crate) fn bind_listener() -> io::Result<UnixListener> {
+    let path = Path::new(SOCKET_PATH);
     let folder = path.parent().unwrap_or(path);
     fs::create_dir(folder)?;
-    let door = door_at(path)?;
-    // It can be gone through, and is in nobody's way who looks around.
+    let listener = bind_listener_at(path)?;
+    // Guests can connect through the folder, but not list it.
     fs::set_permissions(folder, Permissions::from_mode(0o111))?;
-    Ok(door)
+    Ok(listener)
 }
 
-fn door_at(path: &Path) -> io::Result<UnixListener> {
-    let door = UnixListener::bind(path)?;
-    door.set_nonblocking(true)?;
-    Ok(door)
+fn bind_listener_at(path: &Path) -> io::Result<UnixListener> {
+    let listener = UnixListener::bind(path)?;
+    listener.set_nonblocking(true)?;
+    Ok(listener)
 }
 
-/// Relays between the lines of one guest and its host. What comes from a line is hostile.
+/// Relay between one guest's connections and its host. Input from connections is hostile.
 pub(crate) struct Broker {
-    host: Link,
-    door: UnixListener,
-    lines: BTreeMap<LineId, Link>,
-    next_line: LineId,
-    asks: HashMap<u32, Asked>,
+    host: FrameSocket,
+    listener: UnixListener,
+    connections: BTreeMap<ConnectionId, FrameSocket>,
+    next_connection: ConnectionId,
+    asks: HashMap<u32, PendingAsk>,
     next_ask: u32,
-    /// What the host wants of the first process itself; `None` where it can want nothing.
+    /// Orders from the host to the first process itself; `None` outside of a session.
     orders: Option<VecDeque<Order>>,
     is_host_gone: bool,
 }
 
-/// What the host says to the first process of a session.
+/// An order from the host to the first process of a session.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Order {
     Cell(Cell),
     Interrupt,
 }
 
-type LineId = u64;
+type ConnectionId = u64;
 
-/// Whose answer it will be. The line may be closed by then.
-struct Asked {
-    line: LineId,
+/// An ask without an answer yet. Its connection may be closed before the answer arrives.
+struct PendingAsk {
+    connection: ConnectionId,
     id: u32,
 }
 
-/// What can be done now, and on what.
-struct Ready {
+/// The sockets that `poll` reported ready.
+struct Readiness {
     until: bool,
     host: PollFlags,
-    door: bool,
-    lines: Vec<(LineId, PollFlags)>,
+    listener: bool,
+    connections: Vec<(ConnectionId, PollFlags)>,
 }
 
 impl Broker {
-    pub(crate) fn new(host: UnixStream, door: UnixListener) -> Broker {
+    pub(crate) fn new(host: UnixStream, listener: UnixListener) -> Broker {
         Broker {
-            host: Link::new(OwnedFd::from(host)),
-            door,
-            lines: BTreeMap::new(),
-            next_line: 0,
+            host: FrameSocket::new(OwnedFd::from(host)),
+            listener,
+            connections: BTreeMap::new(),
+            next_connection: 0,
             asks: HashMap::new(),
             next_ask: 1,
             orders: None,
@@ -111,13 +113,13 @@ impl Broker {
         }
     }
 
-    /// The same for a session, where the host also has orders.
-    pub(crate) fn with_orders(host: UnixStream, door: UnixListener) -> Broker {
-        Broker { orders: Some(VecDeque::new()), ..Broker::new(host, door) }
+    /// Creates the broker of a session, where the host also sends orders.
+    pub(crate) fn with_orders(host: UnixStream, listener: UnixListener) -> Broker {
+        Broker { orders: Some(VecDeque::new()), ..Broker::new(host, listener) }
     }
 
-    /// What the host wants next, of what has come.
-    pub(crate) fn order(&mut self) -> Option<Order> {
+    /// Removes and returns the oldest order.
+    pub(crate) fn next_order(&mut self) -> Option<Order> {
         self.orders.as_mut().and_then(VecDeque::pop_front)
     }
 
@@ -125,20 +127,20 @@ impl Broker {
         self.is_host_gone
     }
 
-    /// Says something of the first process's own. It goes out with the next [`Broker::relay`].
-    pub(crate) fn say(&mut self, frame: &FromGuest) -> io::Result<()> {
+    /// Queues a frame of the first process itself. [`Broker::relay`] sends what is left of it.
+    pub(crate) fn send(&mut self, frame: &FromGuest) -> io::Result<()> {
         self.host.push(&frame.encode().map_err(invalid)?);
         self.host.flush()
     }
 
-    /// Until one of `until` can be read, an order has come, the deadline has passed, or the host is
-    /// gone. The host has whole frames then.
+    /// Relays until one of `until` is readable, an order arrives, the deadline passes, or the host
+    /// is gone. The host has received only complete frames by then.
     pub(crate) fn relay(
         &mut self,
         until: &[BorrowedFd<'_>],
         deadline: Option<Instant>,
     ) -> io::Result<()> {
-        // Whether lines have said something whole that the host could not take.
+        // True if connections hold complete frames that the host's queue could not take.
         let mut is_behind = false;
         loop {
             let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
@@ -148,10 +150,10 @@ impl Broker {
                 Some(left) => PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX),
             };
             let mut ready = self.wait(until, timeout)?;
-            if ready.door {
+            if ready.listener {
                 self.accept()?;
             }
-            for (id, flags) in ready.lines {
+            for (id, flags) in ready.connections {
                 self.serve(id, flags);
             }
             is_behind = self.forward();
@@ -159,7 +161,7 @@ impl Broker {
                 self.is_host_gone = true;
                 return Ok(());
             }
-            self.deliver()?;
+            self.handle_host_frames()?;
             self.host.flush()?;
             ready.until |= deadline.is_some_and(|at| Instant::now() >= at);
             ready.until |= self.orders.as_ref().is_some_and(|orders| !orders.is_empty());
@@ -169,17 +171,22 @@ impl Broker {
         }
     }
 
-    fn wait(&self, until: &[BorrowedFd<'_>], timeout: PollTimeout) -> io::Result<Ready> {
+    fn wait(&self, until: &[BorrowedFd<'_>], timeout: PollTimeout) -> io::Result<Readiness> {
         let mut fds = vec![
-            PollFd::new(self.host.as_fd(), wanted(true, &self.host)),
-            PollFd::new(self.door.as_fd(), PollFlags::POLLIN),
+            PollFd::new(self.host.as_fd(), poll_flags(true, &self.host)),
+            PollFd::new(self.listener.as_fd(), PollFlags::POLLIN),
         ];
         fds.extend(until.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)));
         let is_open = !self.is_full();
-        let watched = self.lines.iter().map(|(id, line)| (*id, line, wanted(is_open, line)));
-        // One that is not to be read would still report that it has hung up, again and again.
-        let watched: Vec<_> = watched.filter(|(_, _, wanted)| !wanted.is_empty()).collect();
-        fds.extend(watched.iter().map(|(_, line, wanted)| PollFd::new(line.as_fd(), *wanted)));
+        let polled = self
+            .connections
+            .iter()
+            .map(|(id, connection)| (*id, connection, poll_flags(is_open, connection)));
+        // An unread connection would report POLLHUP again and again.
+        let polled: Vec<_> = polled.filter(|(_, _, flags)| !flags.is_empty()).collect();
+        fds.extend(
+            polled.iter().map(|(_, connection, flags)| PollFd::new(connection.as_fd(), *flags)),
+        );
         match poll(&mut fds, timeout) {
             Ok(_) | Err(nix::Error::EINTR) => {}
             Err(error) => return Err(error.into()),
@@ -187,23 +194,24 @@ impl Broker {
         let mut flags = fds.iter().map(|fd| fd.revents().unwrap_or(PollFlags::POLLERR));
         let mut next = || flags.next().unwrap_or(PollFlags::empty());
         let host = next();
-        let door = !next().is_empty();
+        let listener = !next().is_empty();
         let until = until.iter().filter(|_| !next().is_empty()).count() > 0;
-        let lines = watched.iter().map(|(id, _, _)| (*id, next()));
-        Ok(Ready { until, host, door, lines: lines.filter(|(_, is)| !is.is_empty()).collect() })
+        let connections = polled.iter().map(|(id, _, _)| (*id, next()));
+        let connections = connections.filter(|(_, flags)| !flags.is_empty()).collect();
+        Ok(Readiness { until, host, listener, connections })
     }
 
     fn is_full(&self) -> bool {
         self.host.unsent_bytes() > MAX_HOST_BYTES || self.asks.len() >= MAX_ASKS
     }
 
-    /// Takes in what waits at the door.
-    /// One more than there may be is closed as it comes.
+    /// Accepts a waiting connection, or closes it if there are too many.
     fn accept(&mut self) -> io::Result<()> {
-        match self.door.accept() {
-            Ok((socket, _)) if self.lines.len() < MAX_LINES => {
-                self.lines.insert(self.next_line, Link::new(OwnedFd::from(socket)));
-                self.next_line += 1;
+        match self.listener.accept() {
+            Ok((socket, _)) if self.connections.len() < MAX_CONNECTIONS => {
+                self.connections
+                    .insert(self.next_connection, FrameSocket::new(OwnedFd::from(socket)));
+                self.next_connection += 1;
                 Ok(())
             }
             Ok(_) => Ok(()),
@@ -216,48 +224,50 @@ impl Broker {
         }
     }
 
-    /// Reads from a line and writes to it. One that fails is closed.
-    fn serve(&mut self, id: LineId, flags: PollFlags) {
-        let unread: usize = self.lines.values().map(Link::unread_bytes).sum();
-        let Some(line) = self.lines.get_mut(&id) else { return };
-        let room = MAX_UNREAD_BYTES.saturating_sub(unread);
+    /// Reads from a connection and writes to it. A failed connection is closed.
+    fn serve(&mut self, id: ConnectionId, flags: PollFlags) {
+        let unread: usize = self.connections.values().map(FrameSocket::unread_bytes).sum();
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let max_bytes = MAX_UNREAD_BYTES.saturating_sub(unread);
         let is_well = !flags.contains(PollFlags::POLLNVAL)
-            && line.flush().is_ok()
-            && (!flags.intersects(READABLE) || line.fill(room).unwrap_or(false));
+            && connection.flush().is_ok()
+            && (!flags.intersects(READABLE) || connection.fill(max_bytes).unwrap_or(false));
         if !is_well {
-            self.lines.remove(&id);
+            self.connections.remove(&id);
         }
     }
 
-    /// Passes on what the lines have said whole. `true` if it stopped because the host is full.
+    /// Forwards complete frames to the host. Returns true if it stopped because the host's queue is
+    /// full.
     fn forward(&mut self) -> bool {
-        let ids: Vec<LineId> = self.lines.keys().copied().collect();
+        let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
         for id in ids {
             loop {
                 if self.is_full() {
                     return true;
                 }
-                let Some(line) = self.lines.get_mut(&id) else { break };
-                let frame = match line.take() {
+                let Some(connection) = self.connections.get_mut(&id) else { break };
+                let frame = match connection.take() {
                     Ok(Some(body)) => FromGuest::decode(body).ok(),
                     Ok(None) => break,
                     Err(_) => None,
                 };
-                let is_passed = frame.is_some_and(|frame| self.pass_on(id, frame));
-                if !is_passed {
-                    self.lines.remove(&id);
+                let is_forwarded = frame.is_some_and(|frame| self.forward_frame(id, frame));
+                if !is_forwarded {
+                    self.connections.remove(&id);
                 }
             }
         }
         false
     }
 
-    /// `false` if a line may not say this.
-    fn pass_on(&mut self, line: LineId, frame: FromGuest) -> bool {
-        let (frame, asked) = match frame {
+    /// Forwards one frame. Returns false if a connection may not send this frame.
+    fn forward_frame(&mut self, connection: ConnectionId, frame: FromGuest) -> bool {
+        let (frame, pending) = match frame {
             FromGuest::Ask { id, ask } => {
-                let fresh = self.fresh_id();
-                (FromGuest::Ask { id: fresh, ask }, Some((fresh, Asked { line, id })))
+                let new_id = self.next_free_id();
+                let pending = PendingAsk { connection, id };
+                (FromGuest::Ask { id: new_id, ask }, Some((new_id, pending)))
             }
             FromGuest::Progress(text) => (FromGuest::Progress(text), None),
             FromGuest::Image(image) => (FromGuest::Image(image), None),
@@ -267,14 +277,14 @@ impl Broker {
             | FromGuest::Threw(_)
             | FromGuest::CellEnded { .. } => return false,
         };
-        // Too long for a frame with the longer id.
+        // The new id may be longer, and make the frame too long.
         let Ok(bytes) = frame.encode() else { return false };
         self.host.push(&bytes);
-        self.asks.extend(asked);
+        self.asks.extend(pending);
         true
     }
 
-    fn fresh_id(&mut self) -> u32 {
+    fn next_free_id(&mut self) -> u32 {
         while self.asks.contains_key(&self.next_ask) {
             self.next_ask = self.next_ask.wrapping_add(1);
         }
@@ -283,13 +293,13 @@ impl Broker {
         id
     }
 
-    /// Gives the host's answers to those who asked.
-    fn deliver(&mut self) -> io::Result<()> {
+    /// Handles all complete frames from the host: answers go to their connections.
+    fn handle_host_frames(&mut self) -> io::Result<()> {
         loop {
             let Some(body) = self.host.take().map_err(invalid)? else { return Ok(()) };
             let order = match ToGuest::decode(body).map_err(invalid)? {
                 ToGuest::Answer(answer) => {
-                    self.give(answer);
+                    self.deliver(answer);
                     continue;
                 }
                 ToGuest::Cell(cell) => Order::Cell(cell),
@@ -303,21 +313,21 @@ impl Broker {
         }
     }
 
-    fn give(&mut self, Answer { id, result }: Answer) {
-        let Some(asked) = self.asks.remove(&id) else { return };
-        let Some(line) = self.lines.get_mut(&asked.line) else { return };
-        let answer = ToGuest::Answer(Answer { id: asked.id, result });
+    fn deliver(&mut self, AskAnswer { id, result }: AskAnswer) {
+        let Some(pending) = self.asks.remove(&id) else { return };
+        let Some(connection) = self.connections.get_mut(&pending.connection) else { return };
+        let answer = ToGuest::Answer(AskAnswer { id: pending.id, result });
         let is_sent = answer.encode().is_ok_and(|bytes| {
-            line.push(&bytes);
-            line.flush().is_ok()
+            connection.push(&bytes);
+            connection.flush().is_ok()
         });
-        if !is_sent || line.unsent_bytes() > MAX_LINE_BYTES {
-            self.lines.remove(&asked.line);
+        if !is_sent || connection.unsent_bytes() > MAX_CONNECTION_BYTES {
+            self.connections.remove(&pending.connection);
         }
     }
 
     fn flush_host(&mut self) -> io::Result<()> {
-        let deadline = Instant::now() + FLUSH;
+        let deadline = Instant::now() + FLUSH_TIMEOUT;
         loop {
             self.host.flush()?;
             if self.host.unsent_bytes() == 0 {
@@ -339,11 +349,11 @@ impl Broker {
 
 const READABLE: PollFlags = PollFlags::POLLIN.union(PollFlags::POLLHUP).union(PollFlags::POLLERR);
 
-fn wanted(is_read: bool, link: &Link) -> PollFlags {
-    let mut wanted = PollFlags::empty();
-    wanted.set(PollFlags::POLLIN, is_read);
-    wanted.set(PollFlags::POLLOUT, link.unsent_bytes() > 0);
-    wanted
+fn poll_flags(is_read: bool, socket: &FrameSocket) -> PollFlags {
+    let mut flags = PollFlags::empty();
+    flags.set(PollFlags::POLLIN, is_read);
+    flags.set(PollFlags::POLLOUT, socket.unsent_bytes() > 0);
+    flags
 }
 
 fn invalid(error: codexec_types::FrameError) -> io::Error {

@@ -1,5 +1,5 @@
-//! What host, zygote and keepers say to each other: one JSON message a packet, with file
-//! descriptors beside it. Guests never hold an end of these sockets.
+//! The messages between host, zygote and keepers: one JSON message per packet, with file
+//! descriptors attached (`SCM_RIGHTS`). Guests never hold an end of these sockets.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
@@ -13,45 +13,45 @@ use nix::sys::socket::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::{Broken, Launch, Missing, sys};
+use crate::{Launch, LayerError, MissingLayer, sys};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum ToZygote {
-    /// Fork a keeper that listens on the socket beside this.
+    /// Fork a keeper that listens on the attached socket.
     Keeper,
-    /// Live in this plan's room from now on, with all keepers to come.
+    /// Enter this plan's rootfs, before any keeper is forked.
     Enter(Launch),
-    /// Start this program in the room, with the socket beside this as its standard input.
-    Start(Command),
-    /// Attach a mount in a worker that runs. Beside this: the user and the mount namespace of the
-    /// worker, the mount, and a socket for [`Attached`].
+    /// Start this program in the rootfs, with the attached socket as its stdin.
+    Start(ProgramCommand),
+    /// Attach a mount in a running worker. Attached: the worker's user and mount namespaces, the
+    /// mount, and a socket for the [`AttachReply`].
     Attach { target: PathBuf },
 }
 
 /// The answer to [`ToZygote::Attach`].
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) enum Attached {
+pub(crate) enum AttachReply {
     Done,
     Failed { errno: i32 },
 }
 
-/// What a program says that could not be started by [`ToZygote::Start`].
+/// The reply to a [`ToZygote::Start`] that failed, on the program's own socket.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Unstarted {
-    Broken(Broken),
+pub(crate) enum StartFailure {
+    Broken(LayerError),
 }
 
-/// What a zygote says to [`ToZygote::Enter`].
+/// The answer to [`ToZygote::Enter`].
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum FromZygote {
-    Entered { missing: Vec<Missing> },
-    Broken(Broken),
+    Entered { missing: Vec<MissingLayer> },
+    Broken(LayerError),
 }
 
-/// A program with all that it gets from us.
+/// A program with its arguments and its whole environment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command {
+pub struct ProgramCommand {
     pub program: PathBuf,
     pub arguments: Vec<String>,
     pub environment: Vec<(String, String)>,
@@ -59,26 +59,26 @@ pub struct Command {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum ToKeeper {
-    /// Put yourself behind the walls that all your workers share.
+    /// Apply the layers that all workers of the keeper share.
     Build(Launch),
-    /// Fork a worker that runs our own guest.
+    /// Fork a worker that runs the engine in our own binary.
     Spawn,
-    /// Fork a worker for programs. Beside this: the guest's socket, its standard output and
-    /// error, and a mount for each of `mounts`.
-    Program(Program),
-    /// Show the living worker a directory of the user's. Beside this: the worker's user and mount
-    /// namespaces and the directory's mount; then the place for the real path at first, and the
-    /// stage for a renewal.
+    /// Fork a worker for programs. Attached: the guest's socket, its stdout and stderr, and a
+    /// mount for each of `mounts`.
+    Program(ProgramGuest),
+    /// Mount a directory of the user in the running worker. Attached: the worker's user and mount
+    /// namespaces and the directory's mount; then, the first time, the tmpfs for the real path's
+    /// parents, and for a renewal the stage.
     Overlay(OverlayRequest),
 }
 
-/// A directory of the user's as a guest sees it: what the guest writes goes to a layer above it.
+/// A directory of the user as a guest sees it. The guest's writes go to a layer above it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Overlay {
-    /// Where the guest sees it, beside `/box/work`, if that can be.
+    /// The path at which the guest sees the directory in addition to `/box/work`, if possible.
     pub real_path: PathBuf,
     pub is_writable: bool,
-    /// What all that the guest writes there may take.
+    /// The limit on all that the guest writes there.
     pub max_bytes: u64,
     pub max_files: u64,
 }
@@ -86,65 +86,65 @@ pub struct Overlay {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverlayRequest {
     pub overlay: Overlay,
-    /// `None` for the first time in a worker's life.
+    /// `None` for a worker's first overlay.
     pub renewal: Option<OverlayRenewal>,
 }
 
-/// Replaces a worker's overlay by one with another upper layer, `upper-<generation>`.
+/// A request to replace a worker's overlay by one with the upper layer `upper-<generation>`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OverlayRenewal {
     pub generation: u32,
-    /// As the keeper said in [`FromKeeper::Mounted`].
+    /// From the keeper's [`FromKeeper::Mounted`].
     pub is_at_real_path: bool,
 }
 
-/// What lives in a worker for programs.
+/// The guest of a worker for programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Program {
-    pub first: First,
-    /// Where the mounts go.
+pub struct ProgramGuest {
+    pub first: FirstProcess,
+    /// The targets of the mounts.
     pub mounts: Vec<PathBuf>,
-    /// Whether it is kept for a session: its time on the processor is then bounded by the host,
-    /// for each cell, and not by the kernel for its whole life.
+    /// True for a session. The host then limits the CPU time of each cell, and no rlimit bounds
+    /// the worker's whole life.
     pub is_session: bool,
 }
 
 /// The first process of a guest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum First {
-    /// Started at once, with the guest's socket as its descriptor 3.
-    Started(Command),
-    /// The same, in a network of its own where nothing is but a listener of the host's, at
-    /// [`PROXY_PORT`] of the loopback address: what it is let to, the host decides. The listener
-    /// is beside [`FromInit::Ready`], behind the workspace.
-    Fetches(Command),
-    /// Started when the code has come over the guest's socket: the code is a file, which is the
-    /// last argument, and the input is on standard input.
-    Scripted(Command),
-    /// A process of somebody else's, which enters by the descriptors beside
+pub enum FirstProcess {
+    /// A program that starts at once, with the guest's socket as file descriptor 3.
+    Started(ProgramCommand),
+    /// The same, in its own network namespace that contains only a listener of the host, at
+    /// [`PROXY_PORT`] of the loopback address. The host decides what the program may reach. The
+    /// listener is attached to [`FromInit::Ready`], after the workspace.
+    Fetches(ProgramCommand),
+    /// An interpreter that starts once the code has arrived over the guest's socket. The code is a
+    /// file, whose path is the last argument; the input is on stdin.
+    Scripted(ProgramCommand),
+    /// A process from outside, which enters the worker by the namespaces attached to
     /// [`FromInit::Ready`].
     Enters,
 }
 
-/// Where a program that fetches finds the host's proxy. Its network is its own, so every port is
-/// free there.
+/// The port of the host's proxy, for a program that fetches. The program has its own network
+/// namespace, so every port is free.
 pub const PROXY_PORT: u16 = 3128;
 
-/// The namespaces of a worker, in the order in which their descriptors stand beside
-/// [`FromInit::Ready`] and in which they are to be entered.
+/// The namespaces of a worker, in the order in which they are attached to [`FromInit::Ready`] and
+/// in which a process must enter them.
 pub const NAMESPACES: [&str; 7] = ["net", "user", "mnt", "pid", "ipc", "uts", "cgroup"];
 
-/// What the first process of a worker for programs says to the host.
+/// A message from the first process of a worker for programs to the host.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromInit {
-    /// All walls stand. Beside this: the workspace; then, for a guest that fetches, its listener.
-    /// For all others the user and mount namespaces and the place for a directory's real path;
-    /// and for one that enters, all namespaces and, if it is in force, the Landlock ruleset.
+    /// All layers are in force. Attached: the workspace; then, for a guest that fetches, its
+    /// listener. All others attach the user and mount namespaces and the tmpfs for a real path's
+    /// parents; for a process that enters, all namespaces and the Landlock ruleset, if in force.
     Ready,
-    Broken(Broken),
-    /// The output and error of the cell that begins are beside this: the ends to read.
+    Broken(LayerError),
+    /// A cell begins. Attached: the read ends of its stdout and stderr.
     Streams,
-    /// The guest's first process has ended; as `wait` tells it.
+    /// The guest's first process has ended, with this wait status.
     Ended {
         status: i32,
     },
@@ -152,46 +152,45 @@ pub enum FromInit {
 
 #[derive(Debug, Serialize, Deserialize)]
 pub enum FromKeeper {
-    /// I am here; put me into my cgroups. My pidfd is beside this: in another process namespace
-    /// my process id would be another.
+    /// The keeper has started and waits to be moved into its cgroups. Attached: its pidfd, since
+    /// its process id differs in another PID namespace.
     Hello,
     Built {
-        missing: Vec<Missing>,
+        missing: Vec<MissingLayer>,
     },
-    Broken(Broken),
-    /// The worker's socket and its pidfd are beside this.
+    Broken(LayerError),
+    /// A worker has started. Attached: its socket and its pidfd.
     Spawned,
-    /// The worker sees the user's directory. Beside this, for the first time: the stage, which is
-    /// the mount namespace to make renewals in, and the directory that holds the upper layers, if
-    /// there are any.
+    /// The worker sees the user's directory. Attached, the first time: the stage, which is the
+    /// mount namespace for renewals, and the directory of the upper layers, if there are any.
     Mounted {
         is_at_real_path: bool,
     },
-    NotMounted(Broken),
+    NotMounted(LayerError),
     /// The worker and everything it started are dead and reaped.
-    Exited(Exit),
+    Exited(WorkerExit),
 }
 
-/// How a worker ended, as its parent saw it.
+/// A worker's exit status and resource usage, from `wait4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Exit {
+pub struct WorkerExit {
     pub code: Option<i32>,
     pub signal: Option<i32>,
     pub cpu_us: u64,
     pub peak_bytes: u64,
 }
 
-/// A launch plan holds the files of its room.
+/// Large, because a launch plan contains the texts of its rootfs's files.
 const MAX_PACKET_BYTES: usize = 160 << 10;
 const MAX_FDS: usize = 64;
 
-/// Two ends of a packet socket, neither inherited by a program that is started.
+/// Creates a pair of packet sockets, both close-on-exec.
 pub fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     let flags = SockFlag::SOCK_CLOEXEC;
     Ok(socketpair(AddressFamily::Unix, SockType::SeqPacket, None, flags)?)
 }
 
-/// Writes one packet, with descriptors beside it.
+/// Sends one packet with file descriptors attached.
 pub fn send(
     socket: BorrowedFd<'_>,
     message: &impl Serialize,
@@ -214,7 +213,7 @@ pub fn send(
     }
 }
 
-/// The next message and what came beside it, or `None` when the other side is gone.
+/// Receives the next message and its attached file descriptors, or `None` when the peer is gone.
 pub fn receive<T: DeserializeOwned>(
     socket: BorrowedFd<'_>,
 ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
@@ -228,7 +227,7 @@ pub fn receive<T: DeserializeOwned>(
                 let mut fds = Vec::new();
                 for part in message.cmsgs()? {
                     if let ControlMessageOwned::ScmRights(raw) = part {
-                        fds.extend(raw.into_iter().map(sys::own));
+                        fds.extend(raw.into_iter().map(sys::take_ownership));
                     }
                 }
                 break (message.bytes, fds);

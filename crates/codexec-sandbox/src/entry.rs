@@ -1,28 +1,27 @@
 use serde::Serialize;
 
 use crate::Launch;
-use crate::seccomp::{self, Calls};
+use crate::seccomp::{self, Profile};
 
-/// What a process that enters a worker from outside has to do to itself, as data: limits to set
-/// and a filter to load, after it has taken on the worker's namespaces and dropped everything
-/// else. For zygotes that are not ours.
+/// The limits and the seccomp filter that a process from outside applies to itself after it has
+/// entered a worker's namespaces. Plain data, for zygotes that are not our own binary.
 #[derive(Clone, Debug, Serialize)]
-pub struct Entry {
-    /// Numbers of resources, and their limits.
+pub struct WorkerEntry {
+    /// Resource numbers and their limits.
     rlimits: Vec<(u32, u64)>,
-    /// The program for seccomp, hexadecimal.
+    /// The seccomp program, in hexadecimal.
     filter: String,
     /// The layers that may be missing.
     lowered: Vec<&'static str>,
 }
 
-impl Entry {
-    /// `None` if no filter can be made for this machine.
-    pub fn new(launch: &Launch) -> Option<Entry> {
-        let has_room = launch.room.is_some();
-        let calls = if has_room { Calls::Programs } else { Calls::Interpreter };
-        let filter = seccomp::bytes(&seccomp::program(calls)?);
-        Some(Entry {
+impl WorkerEntry {
+    /// Returns `None` if there is no seccomp filter for this architecture.
+    pub fn new(launch: &Launch) -> Option<WorkerEntry> {
+        let has_rootfs = launch.room.is_some();
+        let profile = if has_rootfs { Profile::Programs } else { Profile::Interpreter };
+        let filter = seccomp::to_bytes(&seccomp::compile(profile)?);
+        Some(WorkerEntry {
             rlimits: launch.rlimits.numbers(),
             filter: filter.iter().map(|byte| format!("{byte:02x}")).collect(),
             lowered: launch.lowered.iter().map(|layer| layer.name()).collect(),

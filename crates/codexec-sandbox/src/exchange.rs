@@ -4,9 +4,9 @@ use std::path::Path;
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, RenameFlags, renameat2};
 
-/// Two directories of one file system take each other's place at once; where the file system
-/// cannot, one after the other.
-pub fn exchange(a: &Path, b: &Path) -> io::Result<()> {
+/// Swaps two directories of one file system: atomically, or by three renames where the file system
+/// does not support that.
+pub fn swap_directories(a: &Path, b: &Path) -> io::Result<()> {
     match renameat2(AT_FDCWD, a, AT_FDCWD, b, RenameFlags::RENAME_EXCHANGE) {
         Err(Errno::EINVAL | Errno::ENOSYS) => {
             let aside = a.with_extension("aside");

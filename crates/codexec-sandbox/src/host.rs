@@ -1,4 +1,4 @@
-//! The host's side: starting the zygote, asking it for keepers, and reading what they say.
+//! The host's side: starts the zygote, requests keepers, and reads their messages.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -8,43 +8,43 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::control::{self, Attached, Command as Started, FromZygote, ToZygote};
+use crate::control::{self, AttachReply, FromZygote, ProgramCommand, ToZygote};
 use crate::worker::CONFINED;
-use crate::{Broken, Launch, Layer, Missing, sys};
+use crate::{Launch, Layer, LayerError, MissingLayer, sys};
 
 /// How long a zygote may take to attach a mount.
-const ATTACH: Duration = Duration::from_secs(10);
+const ATTACH_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The host's hold on a zygote. Dropping it ends the zygote; its keepers end when their own
-/// links are dropped.
+/// The host's handle of a zygote. Dropping the handle ends the zygote; its keepers end when their
+/// own links are dropped.
 pub struct ZygoteLink {
     control: OwnedFd,
     process: Child,
 }
 
-/// The host's hold on a keeper: a packet socket for [`crate::ToKeeper`] and
-/// [`crate::FromKeeper`], non-blocking. Dropping it kills the keeper's worker and ends the keeper.
+/// The host's handle of a keeper: a non-blocking packet socket for [`crate::ToKeeper`] and
+/// [`crate::FromKeeper`]. Dropping the handle kills the keeper's worker and ends the keeper.
 pub struct KeeperLink(UnixDatagram);
 
-/// What a keeper sends beside [`crate::FromKeeper::Spawned`].
+/// The descriptors that a keeper attaches to [`crate::FromKeeper::Spawned`].
 pub struct WorkerHandles {
-    /// A worker's own socket; for programs, the one to its first process.
+    /// The worker's socket; for programs, the socket of its first process.
     socket: OwnedFd,
     pidfd: OwnedFd,
 }
 
 impl ZygoteLink {
-    /// Starts `program role` with nothing of our environment and nothing of our descriptors but
-    /// its end of the control socket, as its standard input.
+    /// Starts `program role` with an empty environment. The program inherits no descriptor but its
+    /// end of the control socket, as stdin.
     #[expect(clippy::disallowed_methods, reason = "the one place that starts a guest's process")]
     pub fn start(program: &Path, role: &str) -> io::Result<ZygoteLink> {
         let (control, theirs) = control::pair()?;
         let process = Command::new(program)
-            // A guest sees the command line of its first process.
+            // The command line is visible to guests.
             .arg0("codexec")
             .arg(role)
             .env_clear()
-            // A guest's local time is not the host's.
+            // Hides the host's time zone from guests.
             .env("TZ", "UTC")
             .current_dir("/")
             .stdin(Stdio::from(theirs))
@@ -57,17 +57,17 @@ impl ZygoteLink {
         self.control.as_fd()
     }
 
-    pub fn keeper(&self) -> io::Result<KeeperLink> {
-        self.ask(&ToZygote::Keeper, &[])
+    pub fn start_keeper(&self) -> io::Result<KeeperLink> {
+        self.request(&ToZygote::Keeper, &[])
     }
 
-    /// Starts a program in the room, with a packet socket to us as its standard input.
-    pub fn start_program(&self, program: Started) -> io::Result<KeeperLink> {
-        self.ask(&ToZygote::Start(program), &[])
+    /// Starts a program in the rootfs, with a packet socket to the host as its stdin.
+    pub fn start_program(&self, program: ProgramCommand) -> io::Result<KeeperLink> {
+        self.request(&ToZygote::Start(program), &[])
     }
 
-    /// Attaches `mount` at `target` in a worker that runs, whose user and mount namespaces these
-    /// are. Blocks.
+    /// Attaches `mount` at `target` in the running worker with these user and mount namespaces.
+    /// Blocks.
     pub fn attach(
         &self,
         namespaces: [BorrowedFd<'_>; 2],
@@ -75,19 +75,22 @@ impl ZygoteLink {
         target: &Path,
     ) -> io::Result<()> {
         let [user, mounts] = namespaces;
-        let asked = ToZygote::Attach { target: target.to_owned() };
-        let answer = self.ask(&asked, &[user, mounts, mount])?;
+        let request = ToZygote::Attach { target: target.to_owned() };
+        let answer = self.request(&request, &[user, mounts, mount])?;
         answer.0.set_nonblocking(false)?;
-        answer.0.set_read_timeout(Some(ATTACH))?;
+        answer.0.set_read_timeout(Some(ATTACH_TIMEOUT))?;
         match control::receive(answer.as_fd())? {
-            Some((Attached::Done, _)) => Ok(()),
-            Some((Attached::Failed { errno }, _)) => Err(io::Error::from_raw_os_error(errno)),
+            Some((AttachReply::Done, _)) => Ok(()),
+            Some((AttachReply::Failed { errno }, _)) => Err(io::Error::from_raw_os_error(errno)),
             None => Err(io::ErrorKind::UnexpectedEof.into()),
         }
     }
 
-    /// Puts the zygote into the plan's room; before it is asked for anything else. Blocks.
-    pub fn enter(&self, launch: &Launch) -> io::Result<Result<Vec<Missing>, Broken>> {
+    /// Makes the zygote enter the plan's rootfs. Must be the first request. Blocks.
+    pub fn enter_rootfs(
+        &self,
+        launch: &Launch,
+    ) -> io::Result<Result<Vec<MissingLayer>, LayerError>> {
         control::send(self.control.as_fd(), &ToZygote::Enter(launch.clone()), &[])?;
         match control::receive(self.control.as_fd())? {
             Some((FromZygote::Entered { missing }, _)) => Ok(Ok(missing)),
@@ -96,10 +99,10 @@ impl ZygoteLink {
         }
     }
 
-    fn ask(&self, what: &ToZygote, beside: &[BorrowedFd<'_>]) -> io::Result<KeeperLink> {
+    fn request(&self, request: &ToZygote, fds: &[BorrowedFd<'_>]) -> io::Result<KeeperLink> {
         let (ours, theirs) = control::pair()?;
-        let fds: Vec<BorrowedFd<'_>> = beside.iter().copied().chain([theirs.as_fd()]).collect();
-        control::send(self.control.as_fd(), what, &fds)?;
+        let fds: Vec<BorrowedFd<'_>> = fds.iter().copied().chain([theirs.as_fd()]).collect();
+        control::send(self.control.as_fd(), request, &fds)?;
         let ours = UnixDatagram::from(ours);
         ours.set_nonblocking(true)?;
         Ok(KeeperLink(ours))
@@ -108,7 +111,7 @@ impl ZygoteLink {
 
 impl Drop for ZygoteLink {
     fn drop(&mut self) {
-        // It ends by itself when `control` closes; this also reaps it.
+        // The zygote ends when `control` closes. Killing it here lets us reap it now.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
@@ -127,65 +130,65 @@ impl AsFd for KeeperLink {
 }
 
 impl WorkerHandles {
-    /// From the descriptors beside a [`crate::FromKeeper::Spawned`].
+    /// Takes the descriptors attached to a [`crate::FromKeeper::Spawned`].
     pub fn new(fds: Vec<OwnedFd>) -> io::Result<WorkerHandles> {
         let [socket, pidfd] = <[OwnedFd; 2]>::try_from(fds)
             .map_err(|_| io::Error::from(io::ErrorKind::InvalidData))?;
         Ok(WorkerHandles { socket, pidfd })
     }
 
-    /// The socket of a worker with a guest of ours, non-blocking.
+    /// Returns the socket of a worker that runs our own engine, non-blocking.
     pub fn stream(&self) -> io::Result<UnixStream> {
         let stream = UnixStream::from(self.socket.try_clone()?);
         stream.set_nonblocking(true)?;
         Ok(stream)
     }
 
-    /// The packet socket of a worker for programs, non-blocking.
+    /// Returns the packet socket of a worker for programs, non-blocking.
     pub fn packets(&self) -> io::Result<UnixDatagram> {
         let packets = UnixDatagram::from(self.socket.try_clone()?);
         packets.set_nonblocking(true)?;
         Ok(packets)
     }
 
-    /// The id of the worker's first process on the host; see [`process_id`].
+    /// Returns the host's process id of the worker's first process; see [`process_id`].
     pub fn process_id(&self) -> Option<i32> {
         process_id(self.pidfd.as_fd())
     }
 
-    /// Kills the worker, and with it everything in its process namespace.
+    /// Kills the worker, and with it everything in its PID namespace.
     pub fn kill(&self) {
-        // The only failure is that it is dead already.
+        // Fails only if the worker is already dead.
         let _ = sys::kill(self.pidfd.as_fd());
     }
 
-    /// Asks everything in a worker for programs to end.
-    pub fn ask_to_end(&self) {
+    /// Sends SIGTERM to all processes of a worker for programs.
+    pub fn terminate(&self) {
         let _ = sys::signal(self.pidfd.as_fd(), libc::SIGTERM);
     }
 
-    /// Tells the first process of a worker for programs that what its guest does is to stop.
+    /// Makes the first process of a worker for programs interrupt its guest.
     pub fn interrupt(&self) {
-        interrupt(&self.pidfd);
+        interrupt_process(&self.pidfd);
     }
 }
 
-/// Returns the id that the process behind a pidfd has in our own process namespace, or `None` if
-/// it is gone. The kernel says so: what a process in another namespace says of itself would be
-/// a number of that namespace, and its own word.
+/// Returns the process id behind a pidfd in our own PID namespace, or `None` if the process is
+/// gone. The id comes from the kernel: a process in another namespace knows only its id there, and
+/// could lie.
 pub fn process_id(pidfd: BorrowedFd<'_>) -> Option<i32> {
-    let about = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
-    let pid = about.lines().find_map(|line| line.strip_prefix("Pid:"))?;
+    let info = std::fs::read_to_string(format!("/proc/self/fdinfo/{}", pidfd.as_raw_fd())).ok()?;
+    let pid = info.lines().find_map(|line| line.strip_prefix("Pid:"))?;
     pid.trim().parse().ok().filter(|pid| *pid > 0)
 }
 
-/// Interrupts the process behind a pidfd. One that has ended hears nothing, and its id may be
-/// anybody's by then: a pidfd never is.
-pub fn interrupt(pidfd: &OwnedFd) {
+/// Sends SIGINT to the process behind a pidfd. Does nothing if the process has ended; unlike a
+/// process id, a pidfd is never reused.
+pub fn interrupt_process(pidfd: &OwnedFd) {
     let _ = sys::signal(pidfd.as_fd(), libc::SIGINT);
 }
 
-/// A process of a guest, held by a pidfd: signals reach it and never a later process with its id.
+/// A guest's process, held by a pidfd. Signals never reach a later process with the same id.
 #[derive(Debug)]
 pub struct GuestProcess(OwnedFd);
 
@@ -194,7 +197,7 @@ impl GuestProcess {
         Ok(GuestProcess(sys::open_process(pid.unsigned_abs())?))
     }
 
-    /// Stops it, whatever it does against that.
+    /// Sends SIGSTOP, which a process cannot block.
     pub fn stop(&self) {
         self.signal(libc::SIGSTOP);
     }
@@ -211,68 +214,69 @@ impl GuestProcess {
         self.signal(libc::SIGINT);
     }
 
-    /// The only failure is that it has ended.
     fn signal(&self, signal: libc::c_int) {
+        // Fails only if the process has ended.
         let _ = sys::signal(self.0.as_fd(), signal);
     }
 }
 
-/// How long the machine runs, as the kernel counts when processes begin.
+/// Returns the time since boot, on the clock of the start times in `/proc/<pid>/stat`.
 pub fn time_since_boot() -> Duration {
     sys::time_since_boot()
 }
 
-/// Reads a worker's first words: whether all its walls stand. `None` while they are not whole.
-pub fn confined(said: &[u8]) -> Option<Result<(), Broken>> {
-    match said {
+/// Parses a worker's first message: confined, or the layer that failed. Returns `None` while the
+/// message is incomplete.
+pub fn parse_confined(received: &[u8]) -> Option<Result<(), LayerError>> {
+    match received {
         [] => None,
         [CONFINED, ..] => Some(Ok(())),
         _ => {
-            let line = said.strip_suffix(b"\n")?;
-            let garbled =
-                || Broken::new(Layer::Seccomp, "a worker said nothing sensible", libc::EPROTO);
-            Some(Err(serde_json::from_slice(line).unwrap_or_else(|_| garbled())))
+            let line = received.strip_suffix(b"\n")?;
+            let invalid = || {
+                LayerError::new(Layer::Seccomp, "invalid first message from a worker", libc::EPROTO)
+            };
+            Some(Err(serde_json::from_slice(line).unwrap_or_else(|_| invalid())))
         }
     }
 }
 
-/// Whether a file system has no room left, for bytes or for files. A script's standard input is a
-/// file without a name, which is gone with it.
-pub fn is_full(directory: &OwnedFd) -> bool {
+/// Returns true if a file system has no bytes or no inodes left. One inode is not counted: a
+/// script's stdin is an unlinked file, which disappears with the script.
+pub fn is_filesystem_full(directory: &OwnedFd) -> bool {
     nix::sys::statvfs::fstatvfs(directory)
-        .is_ok_and(|found| found.blocks_available() == 0 || found.files_free() <= 1)
+        .is_ok_and(|stat| stat.blocks_available() == 0 || stat.files_free() <= 1)
 }
 
-/// Returns how much the files of a file system take.
+/// Returns the used bytes of a file system.
 pub fn used_bytes(directory: &OwnedFd) -> u64 {
-    nix::sys::statvfs::fstatvfs(directory).map_or(0, |found| {
-        found.blocks().saturating_sub(found.blocks_free()) * found.fragment_size()
-    })
+    nix::sys::statvfs::fstatvfs(directory)
+        .map_or(0, |stat| stat.blocks().saturating_sub(stat.blocks_free()) * stat.fragment_size())
 }
 
-/// Returns true if two processes are threads of one memory, as between `vfork` and `exec`.
+/// Returns true if two processes share their memory, as between `vfork` and `exec`.
 pub fn shares_memory(one: i32, other: i32) -> bool {
     sys::shares_memory(one, other)
 }
 
-/// Has the scheduler prefer this thread, as far as we may ask for that.
-pub fn hurry_thread() {
-    sys::hurry_thread();
+/// Raises the scheduling priority of this thread as far as our rights allow.
+pub fn raise_thread_priority() {
+    sys::raise_thread_priority();
 }
 
-/// Whether guests become somebody else than we are.
+/// Returns true if the host runs as root. Guests then run as another user.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
 }
 
-/// True if somebody has this file open for writing. `file` must be open for reading only.
+/// Returns true if any process has this file open for writing. `file` must be open read-only.
 pub fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
     crate::sys::is_open_for_writing(file)
 }
 
-/// Does some work on files as this user, where we are root: on a guest's own file system nobody
-/// else can create anything. Only for work that blocks: it concerns this thread.
-pub fn as_file_user<T>((user, group): (u32, u32), work: impl FnOnce() -> T) -> T {
+/// Runs file operations as this user, if we are root: no other user can create files on a guest's
+/// own file system. Affects only this thread, so `work` must be synchronous.
+pub fn run_as_file_user<T>((user, group): (u32, u32), work: impl FnOnce() -> T) -> T {
     let _user = is_root().then(|| crate::sys::FileUser::become_user(user, group));
     work()
 }

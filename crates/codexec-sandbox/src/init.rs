@@ -1,6 +1,6 @@
-//! The first process of a worker for programs. It lives in the worker's namespaces as process 1,
-//! so that everything else in there dies with it; it raises the last walls, starts the guest,
-//! buries the dead, and tells the host how the guest's first process ended.
+//! The first process of a worker for programs. Init is process 1 of the worker's PID namespace, so
+//! all other processes die with it. Init applies the last layers, starts the guest, reaps zombies,
+//! and reports the wait status of the guest's first process to the host.
 
 mod guest;
 mod network;
@@ -20,36 +20,36 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
 
-use crate::control::{self, First, FromInit, NAMESPACES, PROXY_PORT, Program};
-use crate::hull::{errno_of, map_user};
-use crate::tree::{self, BOX, TEMPORARY, WORK};
-use crate::{Broken, Launch, Layer, Room, overlay, ruleset, seccomp, sys};
+use crate::control::{self, FirstProcess, FromInit, NAMESPACES, PROXY_PORT, ProgramGuest};
+use crate::rootfs::{self, BOX, TEMPORARY, WORK};
+use crate::shared_layers::{errno_of, map_user};
+use crate::{Launch, Layer, LayerError, Rootfs, overlay, ruleset, seccomp, sys};
 
-/// What a worker for programs is born with.
-pub(crate) struct Born {
+/// The launch parameters of a worker for programs.
+pub(crate) struct InitLaunch {
     pub(crate) launch: Launch,
-    pub(crate) program: Program,
-    /// To the host.
+    pub(crate) program: ProgramGuest,
+    /// The socket to the host.
     pub(crate) control: OwnedFd,
-    /// The guest's socket, its output and error, and the mounts.
+    /// The guest's socket, its stdout and stderr, and the mounts.
     pub(crate) fds: Vec<OwnedFd>,
 }
 
-pub(crate) fn serve(born: Born) -> ! {
-    let Born { launch, program, control, fds } = born;
+pub(crate) fn serve(init: InitLaunch) -> ! {
+    let InitLaunch { launch, program, control, fds } = init;
     let mut fds = fds.into_iter();
     let (Some(channel), Some(out), Some(err)) = (fds.next(), fds.next(), fds.next()) else {
         sys::exit_now(1)
     };
     let mounts: Vec<OwnedFd> = fds.collect();
     let channel = UnixStream::from(channel);
-    match raise_walls(&launch, &program, [&control, &out, &err], &channel, &mounts) {
-        Ok(Raised { rules, cells }) => {
+    match confine(&launch, &program, [&control, &out, &err], &channel, &mounts) {
+        Ok(Confined { rules, cells }) => {
             drop((out, err, mounts));
-            let walls =
-                guest::Walls { rules: rules.as_ref(), open_files: launch.rlimits.open_files };
-            let ran = guest::run(program.first, walls, &control, channel, cells);
-            sys::exit_now(i32::from(ran.is_err()))
+            let open_files = launch.rlimits.open_files;
+            let limits = guest::GuestLimits { rules: rules.as_ref(), open_files };
+            let result = guest::run(program.first, limits, &control, channel, cells);
+            sys::exit_now(i32::from(result.is_err()))
         }
         Err(broken) => {
             let _ = control::send(control.as_fd(), &FromInit::Broken(broken), &[]);
@@ -58,85 +58,86 @@ pub(crate) fn serve(born: Born) -> ! {
     }
 }
 
-/// What is left to be used when the walls stand.
-struct Raised {
+/// The descriptors that init needs after confining itself.
+struct Confined {
     rules: Option<OwnedFd>,
-    /// Where a shell's cells are written, for a session of one.
+    /// The folder for the cells, in a session of a shell.
     cells: Option<OwnedFd>,
 }
 
-/// All of them but Landlock and the limit on open files, which are for the guest alone.
-fn raise_walls(
+/// Applies all layers but Landlock and the limit on open files, which apply only to the guest.
+fn confine(
     launch: &Launch,
-    program: &Program,
+    program: &ProgramGuest,
     [control, out, err]: [&OwnedFd; 3],
     channel: &UnixStream,
     mounts: &[OwnedFd],
-) -> Result<Raised, Broken> {
-    let raise = |layer: Layer, step: &str, result: Result<(), Errno>| match result {
+) -> Result<Confined, LayerError> {
+    let require = |layer: Layer, step: &str, result: Result<(), Errno>| match result {
         Err(errno) if !launch.lowered.contains(&layer) => {
-            Err(Broken::new(layer, step, errno as i32))
+            Err(LayerError::new(layer, step, errno as i32))
         }
         Ok(()) | Err(_) => Ok(()),
     };
-    raise(Layer::Pid, "die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
+    require(Layer::Pid, "die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
     let mut kept: Vec<BorrowedFd<'_>> = vec![control.as_fd(), channel.as_fd()];
     kept.extend([out.as_fd(), err.as_fd()]);
     kept.extend(mounts.iter().map(OwnedFd::as_fd));
-    raise(Layer::User, "close what is not the guest's", sys::close_all_but(&kept))?;
+    require(Layer::User, "close inherited descriptors", sys::close_all_but(&kept))?;
     let output = dup2_stdout(out).and_then(|()| dup2_stderr(err));
-    raise(Layer::User, "take the guest's output", output)?;
-    // Only for a moment: our own /proc files are ours again.
+    require(Layer::User, "redirect stdout and stderr", output)?;
+    // Dumpable only until below, so that we own our /proc files and can write the id maps.
     let mapped = prctl::set_dumpable(true).and_then(|()| map_user(1000, 1000));
-    raise(Layer::User, "map the user", mapped)?;
-    let room = launch.room.as_ref().ok_or_else(|| Broken::new(Layer::Root, "no room", 0))?;
-    raise(Layer::Root, "mount the workspace", workspace(room))?;
-    raise(Layer::Root, "mount what it is shown", attach(&program.mounts, mounts))?;
+    require(Layer::User, "map the user", mapped)?;
+    let rootfs = launch.room.as_ref();
+    let rootfs = rootfs.ok_or_else(|| LayerError::new(Layer::Root, "no rootfs in the plan", 0))?;
+    require(Layer::Root, "mount the workspace", mount_workspace(rootfs))?;
+    require(Layer::Root, "attach the mounts", attach(&program.mounts, mounts))?;
     let mut cells = None;
-    if program.is_session && matches!(program.first, First::Scripted(_)) {
-        let folder = cells_folder().map(|folder| cells = Some(folder));
-        raise(Layer::Root, "mount the folder of cells", folder)?;
+    if program.is_session && matches!(program.first, FirstProcess::Scripted(_)) {
+        let folder = mount_cells_folder().map(|folder| cells = Some(folder));
+        require(Layer::Root, "mount the folder of cells", folder)?;
     }
-    let place = overlay::make_place()
-        .map_err(|errno| Broken::new(Layer::Root, "make a place", errno as i32))?;
-    let fetches = matches!(program.first, First::Fetches(_));
-    let shown = show(fetches, program.first == First::Enters, &place)?;
-    // THREAT[ESC-2]: of the host's view of its processes nothing stays visible.
-    raise(Layer::Pid, "mount a view of processes", tree::cover_processes("subset=pid"))?;
-    raise(Layer::Root, "enter the workspace", chdir(WORK))?;
-    let (rules, is_ruled) = match ruleset::for_programs(fetches.then_some(PROXY_PORT), &place) {
+    let parents = overlay::make_parents_tmpfs()
+        .map_err(|errno| LayerError::new(Layer::Root, "make a tmpfs", errno as i32))?;
+    let fetches = matches!(program.first, FirstProcess::Fetches(_));
+    let opened = open_ready_fds(fetches, program.first == FirstProcess::Enters, &parents)?;
+    // THREAT[ESC-2]: covers the host's /proc entirely.
+    require(Layer::Pid, "mount /proc", rootfs::mount_proc("subset=pid"))?;
+    require(Layer::Root, "enter the workspace", chdir(WORK))?;
+    let (rules, created) = match ruleset::for_programs(fetches.then_some(PROXY_PORT), &parents) {
         Ok(rules) => (Some(rules), Ok(())),
         Err(errno) => (None, Err(errno)),
     };
-    raise(Layer::Landlock, "make the rules", is_ruled)?;
-    let calls = if fetches { seccomp::Calls::Fetching } else { seccomp::Calls::Programs };
-    raise(Layer::Rlimits, "setrlimit", rlimits(launch, program))?;
-    raise(Layer::Capabilities, "drop", sys::drop_capabilities())?;
-    // THREAT[ESC-3]: the guest cannot look into this process.
-    raise(Layer::User, "become undumpable", prctl::set_dumpable(false))?;
-    raise(Layer::Seccomp, "load the filter", seccomp::confine(calls))?;
-    let mut beside: Vec<BorrowedFd<'_>> = shown.iter().map(OwnedFd::as_fd).collect();
-    if program.first == First::Enters {
-        beside.extend(rules.as_ref().map(OwnedFd::as_fd));
+    require(Layer::Landlock, "create the ruleset", created)?;
+    let profile = if fetches { seccomp::Profile::Fetching } else { seccomp::Profile::Programs };
+    require(Layer::Rlimits, "setrlimit", set_rlimits(launch, program))?;
+    require(Layer::Capabilities, "drop", sys::drop_capabilities())?;
+    // THREAT[ESC-3]: the guest cannot ptrace this process.
+    require(Layer::User, "become undumpable", prctl::set_dumpable(false))?;
+    require(Layer::Seccomp, "load the filter", seccomp::load_filter(profile))?;
+    let mut fds: Vec<BorrowedFd<'_>> = opened.iter().map(OwnedFd::as_fd).collect();
+    if program.first == FirstProcess::Enters {
+        fds.extend(rules.as_ref().map(OwnedFd::as_fd));
     }
-    let said = control::send(control.as_fd(), &FromInit::Ready, &beside);
-    raise(Layer::Pid, "tell the host", said.map_err(errno_of))?;
-    Ok(Raised { rules, cells })
+    let sent = control::send(control.as_fd(), &FromInit::Ready, &fds);
+    require(Layer::Pid, "send `Ready` to the host", sent.map_err(errno_of))?;
+    Ok(Confined { rules, cells })
 }
 
-/// Where the cells of a shell are.
+/// The folder of a shell's cells.
 const CELLS: &str = "/box/cells";
 
-/// A folder that only this process can write, by the descriptor: the guest, which is the same user,
-/// sees it through a mount that is read-only. Nor can it list what is there.
+/// Mounts a folder that only this process can write, through the returned descriptor. The guest,
+/// which is the same user, sees a read-only mount that it cannot list.
 ///
-/// THREAT[SES-6], THREAT[SES-8]: nobody plants or replaces the files of a cell.
-fn cells_folder() -> Result<OwnedFd, Errno> {
+/// THREAT[SES-6], THREAT[SES-8]: a guest cannot plant or replace the files of a cell.
+fn mount_cells_folder() -> Result<OwnedFd, Errno> {
     let nothing = None::<&str>;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     fs::create_dir(CELLS).map_err(errno_of)?;
     mount(Some("cells"), CELLS, Some("tmpfs"), flags, Some("size=64m,nr_inodes=1k,mode=311"))?;
-    // Without the right to list it there is no other way to hold it.
+    // O_PATH, because the mode does not allow reading the folder.
     let how = nix::fcntl::OFlag::O_PATH | nix::fcntl::OFlag::O_CLOEXEC;
     let folder = nix::fcntl::open(CELLS, how, nix::sys::stat::Mode::empty())?;
     bind(Path::new(CELLS), Path::new(CELLS))?;
@@ -145,60 +146,67 @@ fn cells_folder() -> Result<OwnedFd, Errno> {
     Ok(folder)
 }
 
-/// Collects what the host gets beside [`FromInit::Ready`], but for the rules.
-fn show(fetches: bool, enters: bool, place: &OwnedFd) -> Result<Vec<OwnedFd>, Broken> {
-    let mut shown: Vec<OwnedFd> =
+/// Opens the descriptors that are attached to [`FromInit::Ready`], except for the ruleset.
+fn open_ready_fds(
+    fetches: bool,
+    enters: bool,
+    parents: &OwnedFd,
+) -> Result<Vec<OwnedFd>, LayerError> {
+    let mut fds: Vec<OwnedFd> =
         vec![open(Path::new(WORK), Layer::Root)?, open(Path::new(BOX), Layer::Root)?];
     if fetches {
-        // Never let go: without a network of its own it would be in one with others.
-        let listener = network::own().map_err(|errno| {
-            Broken::new(Layer::Network, "make a network for one listener", errno as i32)
+        // Required even if the layer is lowered: otherwise the guest would share a network with
+        // other guests.
+        let listener = network::unshare_with_listener().map_err(|errno| {
+            LayerError::new(Layer::Network, "make a network for one listener", errno as i32)
         })?;
-        shown.push(listener);
-        return Ok(shown);
+        fds.push(listener);
+        return Ok(fds);
     }
-    let of_all = if enters { NAMESPACES.as_slice() } else { &[] };
+    let namespaces = if enters { NAMESPACES.as_slice() } else { &[] };
     for name in ["user", "mnt"] {
-        shown.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
+        fds.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
     }
-    let place = place.try_clone().map_err(errno_of);
-    shown.push(place.map_err(|errno| Broken::new(Layer::Root, "make a place", errno as i32))?);
-    for name in of_all {
-        shown.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
+    let parents = parents.try_clone().map_err(errno_of);
+    fds.push(parents.map_err(|errno| LayerError::new(Layer::Root, "make a tmpfs", errno as i32))?);
+    for name in namespaces {
+        fds.push(open(&Path::new("/proc/self/ns").join(name), Layer::User)?);
     }
-    Ok(shown)
+    Ok(fds)
 }
 
-/// THREAT[RES-7]: descriptors on their way are counted for all guests together, against the limit
-/// of whoever sends one. We have to be able to send when a guest has used up its own.
-fn rlimits(launch: &Launch, program: &Program) -> Result<(), Errno> {
+/// Sets all rlimits but the one on open files.
+///
+/// THREAT[RES-7]: the kernel counts descriptors in flight per user, for all guests together, and
+/// checks them against the sender's limit. Init must be able to send when guests have used theirs.
+fn set_rlimits(launch: &Launch, program: &ProgramGuest) -> Result<(), Errno> {
     for (resource, limit) in launch.rlimits.numbers() {
         let is_left_out =
             resource == libc::RLIMIT_NOFILE || (resource == libc::RLIMIT_CPU && program.is_session);
         if !is_left_out {
-            sys::limit(resource, limit)?;
+            sys::lower_limit(resource, limit)?;
         }
     }
     Ok(())
 }
 
-/// One bounded file system for all that the guest writes, temporary files included.
-fn workspace(room: &Room) -> Result<(), Errno> {
+/// Mounts one tmpfs of bounded size for all that the guest writes, temporary files included.
+fn mount_workspace(rootfs: &Rootfs) -> Result<(), Errno> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    let options = format!("size={},nr_inodes={},mode=755", room.disk_bytes, room.disk_files);
+    let options = format!("size={},nr_inodes={},mode=755", rootfs.disk_bytes, rootfs.disk_files);
     mount(Some("box"), BOX, Some("tmpfs"), flags, Some(options.as_str()))?;
     for name in ["work", "tmp", "home", "packages", "top"] {
         fs::create_dir(Path::new(BOX).join(name)).map_err(errno_of)?;
     }
     let temporary = Path::new(BOX).join("tmp");
     fs::set_permissions(&temporary, Permissions::from_mode(0o1777)).map_err(errno_of)?;
-    // What the room shows there would be covered: an interpreter may live anywhere.
-    let covered = room.shown.iter().filter(|path| path.starts_with(TEMPORARY));
+    // The mount on /tmp would cover what the rootfs has there, such as an interpreter.
+    let covered = rootfs.shown.iter().filter(|path| path.starts_with(TEMPORARY));
     let covered: Vec<(&PathBuf, File)> =
         covered.filter_map(|path| Some((path, File::open(path).ok()?))).collect();
     bind(&temporary, Path::new(TEMPORARY))?;
     for (path, file) in covered {
-        if file.metadata().is_ok_and(|found| found.is_dir()) {
+        if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
             fs::create_dir_all(path).map_err(errno_of)?;
             bind(&Path::new("/proc/self/fd").join(file.as_raw_fd().to_string()), path)?;
         }
@@ -222,7 +230,9 @@ fn attach(targets: &[PathBuf], mounts: &[OwnedFd]) -> Result<(), Errno> {
     Ok(())
 }
 
-fn open(path: &Path, layer: Layer) -> Result<OwnedFd, Broken> {
+fn open(path: &Path, layer: Layer) -> Result<OwnedFd, LayerError> {
     let opened = File::open(path).map_err(errno_of);
-    opened.map(OwnedFd::from).map_err(|errno| Broken::new(layer, "open a namespace", errno as i32))
+    opened
+        .map(OwnedFd::from)
+        .map_err(|errno| LayerError::new(layer, "open a namespace", errno as i32))
 }

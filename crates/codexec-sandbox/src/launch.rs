@@ -4,58 +4,59 @@ use serde::{Deserialize, Serialize};
 
 use crate::Layer;
 
-/// All that is needed to know to build the walls around a guest. Plain data: compare it, print
-/// it, snapshot it.
+/// The plan of a guest's sandbox, as plain data.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Launch {
-    /// Whom to become on the host when the host is root. A plain user stays itself.
+    /// The guest's user on the host, if the host runs as root. Otherwise the user stays the same.
     pub uid: u32,
     pub hostname: String,
     pub rlimits: Rlimits,
-    /// `None`: a guest that needs no files and no processes, in an empty root.
-    pub room: Option<Room>,
-    /// The layers that the settings let go by name. Each is still tried.
+    /// The rootfs; `None` for a guest without files and processes, in an empty root.
+    pub room: Option<Rootfs>,
+    /// The layers that the settings lower by name. Each is still tried.
     pub lowered: Vec<Layer>,
-    /// How much memory of its own a process may ask for where no cgroup bounds all of them. Memory
-    /// that processes share is then refused: the kernel shows it in no process once it is hidden.
+    /// The limit on private memory per process, if no cgroup bounds all processes together. Shared
+    /// memory is then refused, because no process accounts for it once it is unmapped.
     pub data_bytes: Option<u64>,
 }
 
-/// What the kernel holds each process of a guest to.
+/// The rlimits of each process of a guest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rlimits {
-    /// `None` where an engine reserves far more than it uses.
+    /// `None` for an engine that reserves far more than it uses.
     pub address_space_bytes: Option<u64>,
     pub stack_bytes: u64,
     pub open_files: u64,
-    /// `None` for a guest that cannot start any.
+    /// `None` for a guest that cannot start processes.
     pub processes: Option<u64>,
     pub cpu_s: Option<u64>,
     pub file_bytes: u64,
 }
 
-/// The file tree that programs of a guest live in: read-only but for one bounded file system.
+/// The root file system of a guest's programs: read-only, except for one tmpfs of bounded size.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Room {
-    /// Files and directories of the host's, seen read-only at the same path. What is not there
-    /// is left out.
+pub struct Rootfs {
+    /// The host's files and directories that are bind-mounted read-only at the same path. Missing
+    /// ones are skipped.
     pub shown: Vec<PathBuf>,
-    /// Files and directories of the host's at other paths: (source, target).
+    /// The host's files and directories that are bind-mounted at other paths: (source, target).
     pub placed: Vec<(PathBuf, PathBuf)>,
-    /// Files of our own: (path, text).
+    /// Generated files: (path, text).
     pub written: Vec<(PathBuf, String)>,
-    /// Directories of the user's that guests may work in, or below. Of each the room has the
-    /// first folder, empty: a worker that is given one shows it at its real path.
+    /// The user's directories in which, or below which, guests may work. The rootfs contains the
+    /// first path component of each as an empty folder, so that a worker can mount it there.
     pub work_dirs: Vec<PathBuf>,
+    /// The size of the workspace.
     pub disk_bytes: u64,
+    /// The number of inodes of the workspace.
     pub disk_files: u32,
 }
 
 impl Launch {
-    /// For an interpreter that needs no files, no processes and no network of its own.
-    pub fn interpreter(memory_bytes: u64, lowered: Vec<Layer>) -> Launch {
+    /// Plans the sandbox of an interpreter without files, processes and network.
+    pub fn for_interpreter(memory_bytes: u64, lowered: Vec<Layer>) -> Launch {
         let rlimits = Rlimits {
-            // The engine stops at `memory_bytes`; the program itself and its stack come on top.
+            // The engine's heap is limited to `memory_bytes`; the binary and its stack add to that.
             address_space_bytes: Some(memory_bytes + (512 << 20)),
             stack_bytes: 64 << 20,
             open_files: 16,
@@ -66,18 +67,18 @@ impl Launch {
         Launch::new(rlimits, None, lowered)
     }
 
-    /// For programs in a room.
-    pub fn programs(room: Room, rlimits: Rlimits, lowered: Vec<Layer>) -> Launch {
+    /// Plans the sandbox of programs in a rootfs.
+    pub fn for_programs(room: Rootfs, rlimits: Rlimits, lowered: Vec<Layer>) -> Launch {
         Launch::new(rlimits, Some(room), lowered)
     }
 
-    /// The same where there are no cgroups. Programs reserve more than they use: threads alone take
-    /// 8 MiB each for their stacks.
+    /// Limits memory per process, for a host without cgroups. The limit is generous because
+    /// programs reserve more than they use: each thread takes 8 MiB for its stack.
     pub fn without_cgroups(self, memory_bytes: u64) -> Launch {
         Launch { data_bytes: Some(2 * memory_bytes + (2 << 30)), ..self }
     }
 
-    fn new(rlimits: Rlimits, room: Option<Room>, lowered: Vec<Layer>) -> Launch {
+    fn new(rlimits: Rlimits, room: Option<Rootfs>, lowered: Vec<Layer>) -> Launch {
         let hostname = HOSTNAME.to_owned();
         Launch { uid: UID, hostname, rlimits, room, lowered, data_bytes: None }
     }
@@ -87,7 +88,7 @@ const UID: u32 = 65_534;
 const HOSTNAME: &str = "sandbox";
 
 impl Rlimits {
-    /// Numbers of resources as the kernel counts them, and their limits.
+    /// Returns the kernel's resource numbers and their limits.
     pub fn numbers(&self) -> Vec<(u32, u64)> {
         let mut numbers = vec![
             (libc::RLIMIT_NOFILE, self.open_files),

@@ -3,12 +3,12 @@ use std::io;
 
 use serde::{Deserialize, Serialize};
 
-/// One wall between a guest and the host. Each can be lowered by its name in the settings, and
-/// in no other way.
+/// One layer of isolation between a guest and the host. Only the settings can lower a layer, by its
+/// name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layer {
-    /// An unprivileged user in a user namespace of its own.
+    /// An unprivileged user in its own user namespace.
     User,
     Pid,
     Mount,
@@ -23,8 +23,8 @@ pub enum Layer {
     NoNewPrivileges,
     Rlimits,
     Seccomp,
-    /// Memory and process limits on the whole tree. Where there are none, rlimits and the
-    /// engine's own limit hold, and the posture says so.
+    /// Limits on memory and processes for the whole process tree. Without cgroups, rlimits and the
+    /// engine's own limit apply, and the posture says so.
     Cgroup,
 }
 
@@ -69,7 +69,7 @@ impl Layer {
         Layer::ALL.into_iter().find(|layer| layer.name() == name)
     }
 
-    /// What the layer keeps a guest from, for people.
+    /// Describes the layer's effect on a guest, for people.
     pub fn purpose(self) -> &'static str {
         match self {
             Layer::User => "an unprivileged user of its own",
@@ -98,19 +98,19 @@ impl fmt::Display for Layer {
 
 /// A layer that is not in force, and why.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Missing {
+pub struct MissingLayer {
     pub layer: Layer,
     pub reason: String,
 }
 
-/// Which layers stand around a guest.
+/// The layers in force around a guest, given by those that are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Posture {
-    pub missing: Vec<Missing>,
+    pub missing: Vec<MissingLayer>,
 }
 
 impl Posture {
-    /// The names of the layers in force.
+    /// Returns the names of the layers in force.
     pub fn names(&self) -> Vec<&'static str> {
         self.in_force().map(Layer::name).collect()
     }
@@ -121,7 +121,7 @@ impl Posture {
 }
 
 impl fmt::Display for Posture {
-    /// For records: the layers in force, then those that are not.
+    /// Writes the layers in force, then the missing ones with their reasons.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.names().join(","))?;
         for missing in &self.missing {
@@ -131,25 +131,25 @@ impl fmt::Display for Posture {
     }
 }
 
-/// A layer could not be built, and the plan does not let it go.
+/// A layer that failed and that the plan does not lower.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Broken {
+pub struct LayerError {
     pub layer: Layer,
     pub step: String,
     pub errno: i32,
 }
 
-impl Broken {
-    pub fn new(layer: Layer, step: &str, errno: impl Into<i32>) -> Broken {
-        Broken { layer, step: step.to_owned(), errno: errno.into() }
+impl LayerError {
+    pub fn new(layer: Layer, step: &str, errno: impl Into<i32>) -> LayerError {
+        LayerError { layer, step: step.to_owned(), errno: errno.into() }
     }
 }
 
-impl fmt::Display for Broken {
+impl fmt::Display for LayerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let error = io::Error::from_raw_os_error(self.errno);
-        write!(f, "the sandbox layer `{}` cannot be had here: {}: {error}", self.layer, self.step)
+        write!(f, "sandbox layer `{}` is not available: {}: {error}", self.layer, self.step)
     }
 }
 
-impl std::error::Error for Broken {}
+impl std::error::Error for LayerError {}

@@ -1,5 +1,5 @@
-//! A guest that tries to get out. `doctor` and the tests run it in a real worker, because what
-//! a sandbox forbids is only known when somebody has tried it.
+//! A guest that tries to escape. `doctor` and the tests run it in a real worker, because only an
+//! attempt proves that the sandbox forbids something.
 
 use std::fs;
 use std::io::Write as _;
@@ -9,45 +9,45 @@ use serde::{Deserialize, Serialize};
 
 use crate::sys;
 
-/// Something that must not work, and whether it did not.
+/// One escape attempt and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Attempt {
+pub struct EscapeAttempt {
     pub what: String,
-    /// The error it met; `None` means that it worked, which is a hole.
+    /// The error of the attempt; `None` if the attempt succeeded, which is a hole in the sandbox.
     pub blocked_by: Option<String>,
 }
 
-/// Tries everything and writes the list to the host as one line of JSON.
+/// Makes all attempts and sends their results to the host as one line of JSON.
 pub fn probe_guest(mut socket: UnixStream) {
-    let attempts: Vec<Attempt> = files().into_iter().chain(calls()).collect();
+    let attempts: Vec<EscapeAttempt> = try_files().into_iter().chain(try_calls()).collect();
     if let Ok(mut line) = serde_json::to_vec(&attempts) {
         line.push(b'\n');
-        // A host that is gone needs no answer.
+        // Fails only if the host is gone.
         let _ = socket.write_all(&line);
     }
 }
 
-fn files() -> Vec<Attempt> {
-    let read = |path: &str| Attempt {
+fn try_files() -> Vec<EscapeAttempt> {
+    let read = |path: &str| EscapeAttempt {
         what: format!("read {path}"),
         blocked_by: fs::read(path).err().map(|error| error.to_string()),
     };
-    let mut attempts: Vec<Attempt> =
+    let mut attempts: Vec<EscapeAttempt> =
         ["/etc/passwd", "/proc/self/environ", "/proc/1/cmdline", "/sys/kernel/mm", "/dev/null"]
             .map(read)
             .to_vec();
-    attempts.push(Attempt {
+    attempts.push(EscapeAttempt {
         what: "list /".to_owned(),
         blocked_by: fs::read_dir("/").err().map(|error| error.to_string()),
     });
-    attempts.push(Attempt {
+    attempts.push(EscapeAttempt {
         what: "write /tmp/x".to_owned(),
         blocked_by: fs::write("/tmp/x", "x").err().map(|error| error.to_string()),
     });
     attempts
 }
 
-fn calls() -> Vec<Attempt> {
+fn try_calls() -> Vec<EscapeAttempt> {
     use libc::*;
     let new_user = c_long::from(CLONE_NEWUSER);
     let exec = c_long::from(PROT_READ | PROT_EXEC);
@@ -82,7 +82,7 @@ fn calls() -> Vec<Attempt> {
         ("prctl", SYS_prctl, [c_long::from(PR_GET_DUMPABLE), 0, 0, 0]),
         ("mmap(PROT_EXEC)", SYS_mmap, [0, 4096, exec, private]),
     ]
-    .map(|(what, number, arguments)| Attempt {
+    .map(|(what, number, arguments)| EscapeAttempt {
         what: what.to_owned(),
         blocked_by: sys::attempt(number, arguments).map(|errno| errno.to_string()),
     })

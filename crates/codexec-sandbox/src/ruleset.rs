@@ -7,55 +7,54 @@ use landlock::{
 };
 use nix::errno::Errno;
 
-use crate::{sys, tree};
+use crate::{rootfs, sys};
 
-const KNOWN: ABI = ABI::V6;
-/// The devices that may be written. THREAT[RES-9]: `/dev/zero` is not among them, because a mapping
-/// of it that can be written is shared memory that nobody counts.
+const LANDLOCK_ABI: ABI = ABI::V6;
+/// The writable devices. THREAT[RES-9]: `/dev/zero` is not among them, because a writable shared
+/// mapping of it is memory that the kernel accounts to no process.
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Landlock without a single rule: no file, no TCP port, no abstract socket and no signal
-/// beyond this process's own descendants. Kernels that know fewer of these enforce those.
+/// Restricts this process to nothing: no files, no TCP ports, and no abstract sockets or signals
+/// beyond its own descendants. Older kernels enforce the part that they support.
 ///
-/// THREAT[ESC-3]: even a process id that leaked in could not be signalled.
+/// THREAT[ESC-3]: a guest could not signal even a process whose id leaked in.
 pub(crate) fn deny_all() -> Result<(), Errno> {
-    match nothing().and_then(RulesetCreated::restrict_self) {
+    match empty_ruleset().and_then(RulesetCreated::restrict_self) {
         Ok(status) if status.ruleset != RulesetStatus::NotEnforced => Ok(()),
         Ok(_) => Err(Errno::ENOSYS),
         Err(_) => Err(Errno::last()),
     }
 }
 
-/// Landlock for a process whose forks have rules of their own for files: no signal and no abstract
-/// socket beyond its descendants. Kernels that do not know these do without.
+/// Denies signals and abstract sockets beyond this process's descendants, if the kernel supports
+/// that. For a process whose forks have their own rules for files.
 pub(crate) fn deny_signals() -> Result<(), Errno> {
-    // Rules that say nothing of moving files from folder to folder forbid it.
+    // A ruleset forbids moving files between folders (Refer) unless it allows that explicitly.
     let ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::Refer)
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(LANDLOCK_ABI)))
         .and_then(Ruleset::create)
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/"], AccessFs::Refer)));
     ruleset.and_then(RulesetCreated::restrict_self).map(drop).map_err(|_| Errno::last())
 }
 
-/// The rules for programs in a room: everything may be read and run, only their own files
-/// written, and no port reached but this one. For [`restrict`], in whichever process is to be
-/// held to them.
+/// Creates the ruleset for programs in a rootfs: all files can be read and executed, only their own
+/// files written, and no TCP port but `port` connected to. See [`restrict`].
 ///
-/// A directory of the user's is mounted later, in folders that are made on `place`. A rule for the
-/// mount itself would not last: each renewal is another file system.
-pub(crate) fn for_programs(port: Option<u16>, place: &OwnedFd) -> Result<OwnedFd, Errno> {
-    let read = AccessFs::from_read(KNOWN);
-    let all = AccessFs::from_all(KNOWN);
+/// The user's directory is mounted later, in folders on the tmpfs `parents`. A rule for the
+/// mount itself would not last, because each renewal mounts another file system.
+pub(crate) fn for_programs(port: Option<u16>, parents: &OwnedFd) -> Result<OwnedFd, Errno> {
+    let read = AccessFs::from_read(LANDLOCK_ABI);
+    let all = AccessFs::from_all(LANDLOCK_ABI);
     let device = AccessFs::WriteFile | AccessFs::IoctlDev | read;
-    let rules = nothing()
+    let rules = empty_ruleset()
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(["/"], read)))
         .and_then(|ruleset| ruleset.add_rules(path_beneath_rules(DEVICES, device)))
         .and_then(|ruleset| {
-            ruleset.add_rules(path_beneath_rules([tree::BOX, tree::TEMPORARY], all))
+            ruleset.add_rules(path_beneath_rules([rootfs::BOX, rootfs::TEMPORARY], all))
         })
-        .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(place, all)))
+        .and_then(|ruleset| ruleset.add_rule(PathBeneath::new(parents, all)))
         .and_then(|ruleset| match port {
             Some(port) => ruleset.add_rule(NetPort::new(port, AccessNet::ConnectTcp)),
             None => Ok(ruleset),
@@ -64,9 +63,9 @@ pub(crate) fn for_programs(port: Option<u16>, place: &OwnedFd) -> Result<OwnedFd
     rules.ok_or(Errno::ENOSYS)
 }
 
-/// Fails where the kernel has no Landlock.
-pub(crate) fn check() -> Result<(), Errno> {
-    let rules: Option<OwnedFd> = nothing().map_err(|_| Errno::last())?.into();
+/// Fails if the kernel has no Landlock.
+pub(crate) fn check_support() -> Result<(), Errno> {
+    let rules: Option<OwnedFd> = empty_ruleset().map_err(|_| Errno::last())?.into();
     rules.map(drop).ok_or(Errno::ENOSYS)
 }
 
@@ -74,11 +73,11 @@ pub(crate) fn restrict(rules: &OwnedFd) -> Result<(), Errno> {
     sys::landlock_restrict(rules.as_fd())
 }
 
-fn nothing() -> Result<RulesetCreated, RulesetError> {
+fn empty_ruleset() -> Result<RulesetCreated, RulesetError> {
     Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
-        .handle_access(AccessFs::from_all(KNOWN))
-        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(KNOWN)))
-        .and_then(|ruleset| ruleset.scope(Scope::from_all(KNOWN)))
+        .handle_access(AccessFs::from_all(LANDLOCK_ABI))
+        .and_then(|ruleset| ruleset.handle_access(AccessNet::from_all(LANDLOCK_ABI)))
+        .and_then(|ruleset| ruleset.scope(Scope::from_all(LANDLOCK_ABI)))
         .and_then(Ruleset::create)
 }

@@ -1,6 +1,6 @@
-//! THREAT[ESC-4]: which system calls a guest can make: no namespaces, mounts, ptrace, io_uring,
-//! bpf or keys for any of them. Everything that is not on a list fails with EPERM; another
-//! architecture's calls kill the process.
+//! THREAT[ESC-4]: the system calls that a guest can make. No guest can use namespaces, mounts,
+//! ptrace, io_uring, bpf or keys. A call that is not on its list fails with EPERM; a call of
+//! another architecture kills the process.
 
 mod entering;
 mod fetching;
@@ -14,76 +14,78 @@ use std::collections::BTreeMap;
 use nix::errno::Errno;
 use seccompiler::{BpfProgram, apply_filter, sock_filter};
 
-/// Whose calls.
+/// The kind of process that a filter is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Calls {
-    /// Our own engine's.
+pub(crate) enum Profile {
+    /// The engine in our own binary.
     Interpreter,
     Programs,
-    /// Of programs that also talk to one listener.
+    /// Programs that also connect to one listener.
     Fetching,
-    /// Of a program that forks guests and makes them enter their workers.
+    /// A program that forks guests and makes them enter their workers.
     Entering,
 }
 
-/// What becomes of a call that is on a list.
+/// The verdict on a system call that is on a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Verdict {
+enum SyscallVerdict {
     Allowed,
-    /// Answered as if the kernel did not know it: libraries then do without.
+    /// Fails with ENOSYS, so that libraries use a fallback.
     Unknown,
-    /// Only if the low half of this argument passes the test. The kernel reads no more of any
-    /// argument that is tested here.
+    /// Allowed if the low half of this argument passes the test. The kernel ignores the high half
+    /// of all arguments that are tested here.
     If {
         argument: u8,
-        test: Test,
+        test: ArgumentTest,
     },
-    /// Only if one of these fits: each of these arguments is one of these values. Of these, too,
-    /// the kernel reads no more than the low half.
-    Fits(&'static [Form]),
+    /// Allowed if one of these patterns matches the low halves of the arguments. The kernel ignores
+    /// the high halves here, too.
+    IfMatches(&'static [ArgumentPattern]),
 }
 
-type Form = &'static [(u8, &'static [u32])];
+/// Arguments by position, each with the values that it may have.
+type ArgumentPattern = &'static [(u8, &'static [u32])];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Test {
-    Is(u32),
-    IsNone(&'static [u32]),
+enum ArgumentTest {
+    Equals(u32),
+    NoneOf(&'static [u32]),
     HasNoBit(u32),
 }
 
-fn allowed(calls: &[libc::c_long]) -> BTreeMap<u32, Verdict> {
-    calls.iter().map(|call| (number(*call), Verdict::Allowed)).collect()
+fn allow_all(calls: &[libc::c_long]) -> BTreeMap<u32, SyscallVerdict> {
+    calls.iter().map(|call| (number(*call), SyscallVerdict::Allowed)).collect()
 }
 
 fn number(call: libc::c_long) -> u32 {
     u32::try_from(call).unwrap_or(u32::MAX)
 }
 
-/// The filter for a guest; `None` on a machine whose calls we have no numbers for.
-pub(crate) fn program(calls: Calls) -> Option<BpfProgram> {
-    let list = match calls {
-        Calls::Interpreter => interpreter::list(),
-        Calls::Programs => programs::list(),
-        Calls::Fetching => fetching::list(),
-        Calls::Entering => entering::list(),
+/// Compiles a filter. Returns `None` on an architecture that we do not support.
+pub(crate) fn compile(profile: Profile) -> Option<BpfProgram> {
+    let list = match profile {
+        Profile::Interpreter => interpreter::list(),
+        Profile::Programs => programs::list(),
+        Profile::Fetching => fetching::list(),
+        Profile::Entering => entering::list(),
     };
     filter::compile(&list)
 }
 
-pub(crate) fn confine(calls: Calls) -> Result<(), Errno> {
-    let program = program(calls).ok_or(Errno::ENOSYS)?;
+/// Compiles a filter and loads it in this process.
+pub(crate) fn load_filter(profile: Profile) -> Result<(), Errno> {
+    let program = compile(profile).ok_or(Errno::ENOSYS)?;
     apply_filter(&program).map_err(|_| Errno::last())
 }
 
-/// Refuses anonymous memory that processes share, in this process and all below it.
+/// Refuses shared anonymous memory in this process and its descendants.
 pub(crate) fn refuse_shared_memory() -> Result<(), Errno> {
-    let program = shared_memory::program().ok_or(Errno::ENOSYS)?;
+    let program = shared_memory::compile().ok_or(Errno::ENOSYS)?;
     apply_filter(&program).map_err(|_| Errno::last())
 }
 
-/// The same as bytes, for a process that loads it by itself.
-pub(crate) fn bytes(program: &BpfProgram) -> Vec<u8> {
+/// Serializes a filter, for a process that loads it itself.
+pub(crate) fn to_bytes(program: &BpfProgram) -> Vec<u8> {
     let instruction = |i: &sock_filter| {
         let [c1, c2] = i.code.to_ne_bytes();
         let [k1, k2, k3, k4] = i.k.to_ne_bytes();

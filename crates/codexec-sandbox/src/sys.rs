@@ -10,15 +10,15 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 use nix::errno::Errno;
 use nix::sys::signal::{SigHandler, Signal};
 
-use crate::Exit;
+use crate::WorkerExit;
 
 pub(crate) use mounting::{
     clone_tree, mount_beneath, move_mount, new_tmpfs, open_without_links, set_attributes,
 };
 
-/// Takes ownership of a descriptor that the kernel has just handed to us.
-pub(crate) fn own(fd: RawFd) -> OwnedFd {
-    // SAFETY: only called on descriptors fresh from recvmsg or clone3, owned by nobody else.
+/// Takes ownership of a new descriptor from the kernel.
+pub(crate) fn take_ownership(fd: RawFd) -> OwnedFd {
+    // SAFETY: only called on descriptors fresh from recvmsg or clone3, without another owner.
     unsafe { OwnedFd::from_raw_fd(fd) }
 }
 
@@ -27,10 +27,10 @@ pub(crate) enum Cloned {
     Parent { pid: i32, pidfd: OwnedFd },
 }
 
-/// Like `fork`, into new namespaces, with a pidfd for the parent.
+/// Forks into new namespaces, and returns a pidfd to the parent.
 ///
-/// Only for a single-threaded process: the child has a copy of this thread alone, and locks
-/// that another thread held would stay locked for ever.
+/// Only for a single-threaded process: the child has only a copy of this thread, and locks that
+/// another thread held would stay locked for ever.
 pub(crate) fn clone_into(namespaces: libc::c_int) -> Result<Cloned, Errno> {
     let mut pidfd: RawFd = -1;
     // SAFETY: clone_args is plain data for which all-zero is valid.
@@ -38,8 +38,8 @@ pub(crate) fn clone_into(namespaces: libc::c_int) -> Result<Cloned, Errno> {
     args.flags = (namespaces | libc::CLONE_PIDFD) as u64;
     args.pidfd = std::ptr::from_mut(&mut pidfd) as u64;
     args.exit_signal = libc::SIGCHLD as u64;
-    // SAFETY: without CLONE_VM the child gets a copy of our memory, so it returns here on a
-    // stack of its own; `args` outlives the call and has the size that we say.
+    // SAFETY: without CLONE_VM the child gets a copy of our memory, so it returns here on its own
+    // stack; `args` outlives the call and has the given size.
     let result = unsafe {
         libc::syscall(
             libc::SYS_clone3,
@@ -50,11 +50,14 @@ pub(crate) fn clone_into(namespaces: libc::c_int) -> Result<Cloned, Errno> {
     match result {
         -1 => Err(Errno::last()),
         0 => Ok(Cloned::Child),
-        pid => Ok(Cloned::Parent { pid: i32::try_from(pid).unwrap_or(-1), pidfd: own(pidfd) }),
+        pid => Ok(Cloned::Parent {
+            pid: i32::try_from(pid).unwrap_or(-1),
+            pidfd: take_ownership(pidfd),
+        }),
     }
 }
 
-/// As many open files as we may have: more than any guest.
+/// Raises the soft limit on open files to the hard limit: more than any guest has.
 pub(crate) fn raise_open_files() -> Result<(), Errno> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live local.
@@ -64,8 +67,8 @@ pub(crate) fn raise_open_files() -> Result<(), Errno> {
     Errno::result(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const limit) }).map(drop)
 }
 
-/// Lowers a limit of this process, both halves of it. What is lower already stays.
-pub(crate) fn limit(resource: u32, value: u64) -> Result<(), Errno> {
+/// Lowers the soft and hard limit of this process. A limit that is already lower stays.
+pub(crate) fn lower_limit(resource: u32, value: u64) -> Result<(), Errno> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the pointer is to a live local.
     Errno::result(unsafe { libc::getrlimit(resource, &raw mut limit) })?;
@@ -75,30 +78,30 @@ pub(crate) fn limit(resource: u32, value: u64) -> Result<(), Errno> {
     Errno::result(unsafe { libc::setrlimit(resource, &raw const limit) }).map(drop)
 }
 
-/// Has a process start no others until [`allow_processes`]; what it was allowed before.
-pub(crate) fn allow_no_processes(pid: i32) -> Result<libc::rlimit, Errno> {
+/// Forbids a process to fork. Returns the old limit for [`set_process_limit`].
+pub(crate) fn forbid_forks(pid: i32) -> Result<libc::rlimit, Errno> {
     let mut before = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let (get, resource) = (std::ptr::null(), libc::RLIMIT_NPROC);
     // SAFETY: the pointer is to a live local.
     Errno::result(unsafe { libc::prlimit(pid, resource, get, &raw mut before) })?;
-    allow_processes(pid, libc::rlimit { rlim_cur: 0, ..before })?;
+    set_process_limit(pid, libc::rlimit { rlim_cur: 0, ..before })?;
     Ok(before)
 }
 
-pub(crate) fn allow_processes(pid: i32, limit: libc::rlimit) -> Result<(), Errno> {
+pub(crate) fn set_process_limit(pid: i32, limit: libc::rlimit) -> Result<(), Errno> {
     let (limit, ignored) = (&raw const limit, std::ptr::null_mut());
     // SAFETY: the pointer is to a live local.
     Errno::result(unsafe { libc::prlimit(pid, libc::RLIMIT_NPROC, limit, ignored) }).map(drop)
 }
 
-/// Sends a signal by its number, to a child of ours that is not reaped yet.
-pub(crate) fn raise(pid: i32, signal: libc::c_int) {
-    // SAFETY: plain integers. The only failure is that it has ended.
+/// Sends a signal by number to a child that is not reaped yet.
+pub(crate) fn send_signal(pid: i32, signal: libc::c_int) {
+    // SAFETY: plain integers. Fails only if the child has ended.
     unsafe { libc::kill(pid, signal) };
 }
 
-/// Puts `fd` at this number, where a program that is started finds it.
-pub(crate) fn give(fd: OwnedFd, number: RawFd) -> Result<(), Errno> {
+/// Duplicates `fd` to this number, without close-on-exec.
+pub(crate) fn dup_to(fd: OwnedFd, number: RawFd) -> Result<(), Errno> {
     if fd.as_raw_fd() == number {
         // SAFETY: plain integers, on a descriptor that we own.
         let result = unsafe { libc::fcntl(fd.into_raw_fd(), libc::F_SETFD, 0) };
@@ -113,16 +116,16 @@ pub(crate) fn default_signal(signal: Signal) -> Result<(), Errno> {
     unsafe { nix::sys::signal::signal(signal, SigHandler::SigDfl) }.map(drop)
 }
 
-/// Reaps a child that has ended; its status as `wait` tells it.
-pub(crate) fn wait_status(pid: i32) -> Option<i32> {
+/// Waits for a child and reaps it. Returns its wait status.
+pub(crate) fn reap_status(pid: i32) -> Option<i32> {
     let mut status = 0;
     // SAFETY: the pointer is to a live local.
     let reaped = unsafe { libc::waitpid(pid, &raw mut status, 0) };
     (reaped == pid).then_some(status)
 }
 
-/// Reaps a child that has ended, with what it used.
-pub(crate) fn reap(pid: i32) -> io::Result<Exit> {
+/// Waits for a child and reaps it. Returns its exit status and resource usage.
+pub(crate) fn reap(pid: i32) -> io::Result<WorkerExit> {
     let mut status = 0;
     // SAFETY: rusage is plain data for which all-zero is valid.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
@@ -134,7 +137,7 @@ pub(crate) fn reap(pid: i32) -> io::Result<Exit> {
     }
     let micros =
         |time: libc::timeval| time.tv_sec.unsigned_abs() * 1_000_000 + time.tv_usec.unsigned_abs();
-    Ok(Exit {
+    Ok(WorkerExit {
         code: libc::WIFEXITED(status).then(|| libc::WEXITSTATUS(status)),
         signal: libc::WIFSIGNALED(status).then(|| libc::WTERMSIG(status)),
         cpu_us: micros(usage.ru_utime) + micros(usage.ru_stime),
@@ -154,7 +157,7 @@ pub(crate) fn signal(pidfd: BorrowedFd<'_>, signal: libc::c_int) -> io::Result<(
     if result == -1 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Returns true if two processes have one memory; false where the kernel does not tell.
+/// Returns true if two processes share their memory; false also if the kernel does not say.
 pub(crate) fn shares_memory(one: i32, other: i32) -> bool {
     const KCMP_VM: libc::c_int = 1;
     // SAFETY: plain integers.
@@ -162,9 +165,9 @@ pub(crate) fn shares_memory(one: i32, other: i32) -> bool {
     result == 0
 }
 
-/// Has the scheduler prefer this thread: by the lowest real-time priority, which only root may
-/// have, else by the shortest slice of time, which is served first.
-pub(crate) fn hurry_thread() {
+/// Raises the scheduling priority of this thread: to the lowest real-time priority, which needs
+/// root, or else to the shortest time slice, which the scheduler serves first.
+pub(crate) fn raise_thread_priority() {
     #[repr(C)]
     #[derive(Default)]
     struct Attributes {
@@ -190,20 +193,20 @@ pub(crate) fn hurry_thread() {
             runtime_ns,
             ..Attributes::default()
         };
-        // SAFETY: the attributes live through the call and have the size that they say; 0 is the
+        // SAFETY: the attributes outlive the call and have the size in their first field; 0 is the
         // calling thread.
         unsafe { libc::syscall(libc::SYS_sched_setattr, 0, &raw const attributes, 0) == 0 }
     };
     let _ = set(libc::SCHED_RR, 1, 0) || set(libc::SCHED_OTHER, 0, SLICE_NS);
 }
 
-/// Closes every descriptor from 3 on, except these.
+/// Closes all descriptors from 3 on, except for these.
 pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     let close = |first: u32, last: u32| {
         if first > last {
             return Ok(());
         }
-        // SAFETY: the callers are about to lose or forget every owner of these descriptors.
+        // SAFETY: the callers do not use any owner of these descriptors afterwards.
         let result = unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
         Errno::result(result).map(drop)
     };
@@ -217,7 +220,8 @@ pub(crate) fn close_all_but(kept: &[BorrowedFd<'_>]) -> Result<(), Errno> {
     close(next, u32::MAX)
 }
 
-/// For a single-threaded process: the child goes on here, with a copy of everything.
+/// Forks. Returns the child's id to the parent, and `None` to the child. Only for a single-threaded
+/// process.
 pub(crate) fn fork() -> Result<Option<i32>, Errno> {
     // SAFETY: with one thread, no lock can be held by a thread that the child does not have.
     match unsafe { libc::fork() } {
@@ -227,16 +231,16 @@ pub(crate) fn fork() -> Result<Option<i32>, Errno> {
     }
 }
 
-/// Goes on in a child; for a process namespace that was just unshared, that is its first process.
-/// The parent holds nothing any more, and ends with the child.
-pub(crate) fn go_on_in_child() -> Result<(), Errno> {
+/// Forks and returns only in the child. After `unshare(CLONE_NEWPID)` the child is the first
+/// process of the namespace. The parent closes all descriptors and exits after the child.
+pub(crate) fn continue_in_child() -> Result<(), Errno> {
     let Some(child) = fork()? else { return Ok(()) };
     let _ = close_all_but(&[]);
-    let _ = wait_status(child);
+    let _ = reap_status(child);
     exit_now(0)
 }
 
-/// Returns when this process has no children any more.
+/// Waits until this process has no children.
 pub(crate) fn wait_for_all() {
     // SAFETY: a null pointer asks for no status.
     while unsafe { libc::waitpid(-1, std::ptr::null_mut(), 0) } != -1
@@ -244,18 +248,18 @@ pub(crate) fn wait_for_all() {
     {}
 }
 
-/// Brings up the loopback interface of a network namespace that is our own.
-pub(crate) fn raise_loopback() -> Result<(), Errno> {
+/// Brings up the loopback interface of our own network namespace.
+pub(crate) fn bring_up_loopback() -> Result<(), Errno> {
     // SAFETY: plain integers.
     let socket = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    let socket = Errno::result(socket).map(own)?;
+    let socket = Errno::result(socket).map(take_ownership)?;
     // SAFETY: ifreq is plain data for which all-zero is valid.
     let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (place, byte) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
-        *place = libc::c_char::from_ne_bytes([*byte]);
+    for (target, byte) in request.ifr_name.iter_mut().zip(c"lo".to_bytes()) {
+        *target = libc::c_char::from_ne_bytes([*byte]);
     }
     request.ifr_ifru.ifru_flags = libc::c_short::try_from(libc::IFF_UP).unwrap_or(1);
-    // SAFETY: the request lives through the call and is the one that this number takes.
+    // SAFETY: the request outlives the call and has the type that SIOCSIFFLAGS takes.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &raw const request) };
     Errno::result(result).map(drop)
 }
@@ -266,16 +270,16 @@ pub(crate) fn landlock_restrict(rules: BorrowedFd<'_>) -> Result<(), Errno> {
     Errno::result(result).map(drop)
 }
 
-fn fd_of(result: libc::c_long) -> RawFd {
+fn to_fd(result: libc::c_long) -> RawFd {
     RawFd::try_from(result).unwrap_or(-1)
 }
 
-/// Keeps these capabilities through the next `exec`, and gives up all others for good. Their
-/// numbers are below 32.
+/// Keeps these capabilities across the next `exec`, and drops all others for good. Their numbers
+/// must be below 32.
 pub(crate) fn keep_capabilities(kept: &[u32]) -> Result<(), Errno> {
     drop_bounding(kept)?;
     let bits = kept.iter().fold(0, |bits, capability| bits | (1 << capability));
-    // Effective, permitted and inheritable; then the same for the upper half, which stays empty.
+    // Effective, permitted and inheritable; then the same for capabilities from 32 on.
     set_capabilities([bits, bits, bits, 0, 0, 0])?;
     for capability in kept {
         // SAFETY: prctl with plain integers.
@@ -292,7 +296,7 @@ fn drop_bounding(kept: &[u32]) -> Result<(), Errno> {
         let result = unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) };
         match Errno::result(result) {
             Ok(_) => {}
-            // Beyond the last capability that this kernel knows.
+            // Beyond the last capability of this kernel.
             Err(Errno::EINVAL) => break,
             Err(error) => return Err(error),
         }
@@ -300,7 +304,7 @@ fn drop_bounding(kept: &[u32]) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Gives up every capability, for good: the sets, the ambient set and the bounding set.
+/// Drops every capability for good: the process's sets, the ambient set and the bounding set.
 pub(crate) fn drop_capabilities() -> Result<(), Errno> {
     drop_bounding(&[])?;
     // SAFETY: prctl with plain integers.
@@ -318,7 +322,7 @@ fn set_capabilities(sets: [u32; 6]) -> Result<(), Errno> {
     }
     const VERSION_3: u32 = 0x2008_0522;
     let header = Header { version: VERSION_3, pid: 0 };
-    // SAFETY: the header and the two data elements of version 3 live through the call.
+    // SAFETY: the header and the two data elements of version 3 outlive the call.
     let result = unsafe { libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) };
     Errno::result(result).map(drop)
 }
@@ -334,16 +338,16 @@ pub(crate) fn time_since_boot() -> std::time::Duration {
 pub(crate) fn open_process(pid: u32) -> Result<OwnedFd, Errno> {
     // SAFETY: plain integers.
     let result = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    Errno::result(result).map(|fd| own(fd_of(fd)))
+    Errno::result(result).map(|fd| take_ownership(to_fd(fd)))
 }
 
-/// Ends the process without running anything that the parent left behind in its memory.
+/// Exits without running exit handlers or destructors that a fork inherited from its parent.
 pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: _exit never returns and touches no memory of ours.
     unsafe { libc::_exit(code) }
 }
 
-/// Makes one system call by number, for the probe. Returns its error, or `None` if it worked.
+/// Makes one system call by number, for the probe. Returns its error, or `None` on success.
 pub(crate) fn attempt(number: libc::c_long, arguments: [libc::c_long; 4]) -> Option<Errno> {
     let [a, b, c, d] = arguments;
     // SAFETY: the probe passes only integers and null pointers, on which the kernel reports an
@@ -352,13 +356,14 @@ pub(crate) fn attempt(number: libc::c_long, arguments: [libc::c_long; 4]) -> Opt
     (result == -1).then(Errno::last)
 }
 
-/// True if somebody has this file open for writing. False also where a file system cannot tell.
+/// Returns true if any process has this file open for writing; false also if the file system does
+/// not say.
 pub(crate) fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
-    /// Which signal tells of a broken lease, on Linux.
+    /// Sets the signal for a broken lease.
     const F_SETSIG: libc::c_int = 10;
     let file = file.as_raw_fd();
-    // Whoever opens the file for writing while we hold the lease makes the kernel send a signal:
-    // SIGIO would end this process, SIGURG is ignored.
+    // If a process opens the file for writing while we hold the lease, the kernel signals us. The
+    // default SIGIO would kill this process; SIGURG is ignored.
     // SAFETY: these calls read no memory of ours, and the descriptor is open.
     unsafe { libc::fcntl(file, F_SETSIG, libc::SIGURG) };
     // SAFETY: as above.
@@ -369,15 +374,15 @@ pub(crate) fn is_open_for_writing(file: BorrowedFd<'_>) -> bool {
     is_refused
 }
 
-/// What this thread creates belongs to this user from now on, until the value is dropped. Also
-/// what the thread may do to files is what that user may.
+/// A guard that gives this thread another user for file access, until it is dropped. New files
+/// belong to that user, and permissions are checked for that user.
 pub(crate) struct FileUser {
     before: (libc::uid_t, libc::gid_t),
 }
 
 impl FileUser {
     pub(crate) fn become_user(user: u32, group: u32) -> FileUser {
-        // The group first: only a user with the right to may change it.
+        // The group first: the new user may have no right to change it.
         // SAFETY: plain integers; both calls concern the calling thread alone and cannot fail in
         // a way that leaves it with more rights.
         let (group, user) = unsafe { (libc::setfsgid(group), libc::setfsuid(user)) };

@@ -1,38 +1,43 @@
 use serde_json::Value;
 
-use crate::{pattern::Patterns, walk::Walk};
+use crate::{pattern::Patterns, walk::Validator};
 
-/// What one check may cost where nobody minds a tenth of a second.
+/// The budget of a check off the event loop: about a tenth of a second.
 const STEPS: u64 = 3_000_000;
-/// What one check may cost on a thread that has other things to do: less than a millisecond.
+/// The budget of a check on the event loop: less than a millisecond.
 const QUICK_STEPS: u64 = 10_000;
 
-/// Checks values against schemas. Holds nothing but compiled patterns, a bounded number of them.
+/// A checker of values against schemas, with a bounded cache of compiled patterns.
 #[derive(Debug, Default)]
 pub struct Checker {
     patterns: Patterns,
 }
 
-/// Why a value was not found to fit.
+/// The reason why a check failed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Flaw {
-    /// The first few things that are wrong, a sentence each, in the order of the schema.
+pub enum CheckError {
+    /// The first few problems of the value, a sentence each, in the order of the schema.
     Wrong(Vec<String>),
-    /// The budget was used up before the end, or schema and value go too deep.
+    /// The budget is used up, or schema and value are nested too deeply.
     TooMuch,
 }
 
 impl Checker {
-    /// Checks a value. `root` is how the value is called in sentences: `input` makes
-    /// `input.path` of its field `path`, and nothing makes it `path`.
+    /// Checks a value. `root` is the name of the value in messages: with `input`, its field `path`
+    /// is `input.path`; with an empty root, `path`.
     ///
-    /// THREAT[ORD-2]: the work is bounded by steps, whatever the schema and the value are.
-    pub fn check(&self, schema: &Value, value: &Value, root: &str) -> Result<(), Flaw> {
+    /// THREAT[ORD-2]: the number of steps is limited, whatever the schema and the value are.
+    pub fn check(&self, schema: &Value, value: &Value, root: &str) -> Result<(), CheckError> {
         self.check_within(STEPS, schema, value, root)
     }
 
-    /// The same with a budget that is no burden to an event loop.
-    pub fn check_quickly(&self, schema: &Value, value: &Value, root: &str) -> Result<(), Flaw> {
+    /// Checks a value with a budget that is small enough for the event loop.
+    pub fn check_quickly(
+        &self,
+        schema: &Value,
+        value: &Value,
+        root: &str,
+    ) -> Result<(), CheckError> {
         self.check_within(QUICK_STEPS, schema, value, root)
     }
 
@@ -42,12 +47,12 @@ impl Checker {
         schema: &Value,
         value: &Value,
         root: &str,
-    ) -> Result<(), Flaw> {
-        let mut walk = Walk::new(schema, &self.patterns, steps);
-        match walk.apply(schema, value, None) {
+    ) -> Result<(), CheckError> {
+        let mut validator = Validator::new(schema, &self.patterns, steps);
+        match validator.apply(schema, value, None) {
             Ok(true) => Ok(()),
-            Ok(false) => Err(Flaw::Wrong(walk.sentences(root))),
-            Err(_) => Err(Flaw::TooMuch),
+            Ok(false) => Err(CheckError::Wrong(validator.render_problems(root))),
+            Err(_) => Err(CheckError::TooMuch),
         }
     }
 }

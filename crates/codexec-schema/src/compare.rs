@@ -1,4 +1,4 @@
-//! Equality of JSON values as JSON Schema means it: `1` is `1.0`, and the order of fields does not
+//! Equality of JSON values as in JSON Schema: `1` equals `1.0`, and the order of fields does not
 //! matter.
 
 use std::{
@@ -8,9 +8,9 @@ use std::{
 
 use serde_json::{Number, Value};
 
-use crate::walk::{Budget, TooMuch};
+use crate::walk::{BudgetExceeded, StepBudget};
 
-pub(crate) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, TooMuch> {
+pub(crate) fn equal(a: &Value, b: &Value, budget: &mut StepBudget) -> Result<bool, BudgetExceeded> {
     budget.take(1)?;
     Ok(match (a, b) {
         (Value::Number(a), Value::Number(b)) => compare(a, b) == Some(Ordering::Equal),
@@ -45,8 +45,8 @@ pub(crate) fn equal(a: &Value, b: &Value, budget: &mut Budget) -> Result<bool, T
     })
 }
 
-/// The same for values that are equal.
-pub(crate) fn hash(value: &Value, budget: &mut Budget) -> Result<u64, TooMuch> {
+/// Hashes a value. Equal values have equal hashes.
+pub(crate) fn hash(value: &Value, budget: &mut StepBudget) -> Result<u64, BudgetExceeded> {
     budget.take(1)?;
     let mut hasher = DefaultHasher::new();
     match value {
@@ -78,14 +78,14 @@ pub(crate) fn hash(value: &Value, budget: &mut Budget) -> Result<u64, TooMuch> {
 }
 
 pub(crate) fn compare(a: &Number, b: &Number) -> Option<Ordering> {
-    match (whole(a), whole(b)) {
+    match (to_integer(a), to_integer(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
         _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
     }
 }
 
 pub(crate) fn is_multiple(number: &Number, of: &Number) -> bool {
-    match (whole(number), whole(of)) {
+    match (to_integer(number), to_integer(of)) {
         (_, Some(0)) => true,
         (Some(number), Some(of)) => number % of == 0,
         _ => {
@@ -96,10 +96,10 @@ pub(crate) fn is_multiple(number: &Number, of: &Number) -> bool {
     }
 }
 
-pub(crate) fn is_whole(number: &Number) -> bool {
-    whole(number).is_some() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
+pub(crate) fn is_integer(number: &Number) -> bool {
+    to_integer(number).is_some() || number.as_f64().is_some_and(|float| float.fract() == 0.0)
 }
 
-fn whole(number: &Number) -> Option<i128> {
+fn to_integer(number: &Number) -> Option<i128> {
     number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
 }

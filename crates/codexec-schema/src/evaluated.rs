@@ -1,8 +1,9 @@
-//! Which fields and items of a value some part of a schema has looked at, for `unevaluated...`.
+//! The fields and items of a value that keywords have evaluated, for `unevaluatedProperties` and
+//! `unevaluatedItems`.
 
 use std::collections::HashSet;
 
-/// Fields by name, items by their index.
+/// Evaluated fields by name, and evaluated items by index.
 #[derive(Debug, Default)]
 pub(crate) struct Evaluated<'v> {
     pub(crate) has_all_fields: bool,

@@ -1,51 +1,55 @@
-//! Whether a schema is one: for people who write schemas, before anything is checked against them.
+//! Validates a schema for its author, before any value is checked against it.
 
 use serde_json::{Map, Value};
 
-use crate::{pattern, problem::show, walk::find_target};
+use crate::{
+    message::{cut, show},
+    pattern,
+    walk::find_target,
+};
 
-/// With every reference followed.
-const STEPS: usize = 20_000;
-const DEPTH: usize = 64;
+/// The maximum number of parts, with every reference followed.
+const MAX_PARTS: usize = 20_000;
+const MAX_DEPTH: usize = 64;
 
 pub(crate) const TYPES: [&str; 7] =
     ["null", "boolean", "object", "array", "number", "string", "integer"];
 
-/// Says what is wrong with a schema: rules that are none, patterns that cannot be run, references
-/// that lead out of it or back to where they are, more levels or parts than a check would manage.
-pub fn examine(schema: &Value) -> Result<(), String> {
-    let mut look = Look { root: schema, left: STEPS, followed: Vec::new() };
-    look.at(schema, 0)
+/// Finds the problem of a schema: invalid keywords, unsupported patterns, references that are
+/// circular or leave the schema, or more levels or parts than a check supports.
+pub fn validate_schema(schema: &Value) -> Result<(), String> {
+    let mut examiner = SchemaExaminer { root: schema, left: MAX_PARTS, followed: Vec::new() };
+    examiner.examine_schema(schema, 0)
 }
 
-struct Look<'s> {
+struct SchemaExaminer<'s> {
     root: &'s Value,
     left: usize,
-    /// The references that led to where we are.
+    /// The targets of the references that led to the current schema.
     followed: Vec<&'s Value>,
 }
 
-impl<'s> Look<'s> {
-    fn at(&mut self, schema: &'s Value, depth: usize) -> Result<(), String> {
-        self.step(depth)?;
+impl<'s> SchemaExaminer<'s> {
+    fn examine_schema(&mut self, schema: &'s Value, depth: usize) -> Result<(), String> {
+        self.count_part(depth)?;
         let fields = match schema {
             Value::Bool(_) => return Ok(()),
             Value::Object(fields) => fields,
-            other => return Err(format!("{} stands where a schema should", show(other))),
+            other => return Err(format!("{} is not a schema", show(other))),
         };
         for (key, rule) in fields {
-            self.step(depth)?;
-            self.rule(key, rule, depth).map_err(|why| match why.is_empty() {
-                true => format!("`{}` cannot be {}", crate::problem::cut(key), show(rule)),
-                false => why,
+            self.count_part(depth)?;
+            self.examine_keyword(key, rule, depth).map_err(|problem| match problem.is_empty() {
+                true => format!("`{}` cannot be {}", cut(key), show(rule)),
+                false => problem,
             })?;
         }
         Ok(())
     }
 
-    /// An empty error stands for a rule of the wrong kind.
-    fn rule(&mut self, key: &str, rule: &'s Value, depth: usize) -> Result<(), String> {
-        let fits = match (key, rule) {
+    /// Examines one keyword. An empty error means that its value has the wrong type.
+    fn examine_keyword(&mut self, key: &str, rule: &'s Value, depth: usize) -> Result<(), String> {
+        let is_valid = match (key, rule) {
             ("$ref" | "$dynamicRef" | "$recursiveRef", to) => return self.follow(to, depth),
             ("type", Value::String(name)) => TYPES.contains(&name.as_str()),
             ("type", Value::Array(names)) => {
@@ -59,12 +63,12 @@ impl<'s> Look<'s> {
                 | "maxProperties" | "minContains" | "maxContains",
                 rule,
             ) => rule.is_number(),
-            ("pattern", Value::String(text)) => return usable(text),
+            ("pattern", Value::String(text)) => return check_pattern(text),
             ("properties" | "dependentSchemas", Value::Object(schemas)) => {
                 return self.each(schemas.values(), depth);
             }
             ("patternProperties", Value::Object(schemas)) => {
-                schemas.keys().try_for_each(|text| usable(text))?;
+                schemas.keys().try_for_each(|text| check_pattern(text))?;
                 return self.each(schemas.values(), depth);
             }
             ("allOf" | "anyOf" | "oneOf" | "prefixItems", Value::Array(schemas)) => {
@@ -84,7 +88,7 @@ impl<'s> Look<'s> {
                 | "unevaluatedProperties"
                 | "unevaluatedItems",
                 schema,
-            ) => return self.at(schema, depth + 1),
+            ) => return self.examine_schema(schema, depth + 1),
             ("dependentRequired", rule) => rule.is_object(),
             ("dependencies", rule) => {
                 let rules = rule.as_object().map(Map::values).into_iter().flatten();
@@ -95,10 +99,10 @@ impl<'s> Look<'s> {
                 | "patternProperties" | "allOf" | "anyOf" | "oneOf" | "prefixItems",
                 _,
             ) => false,
-            // Looked at where they are referred to; and what we do not know is a note.
+            // Definitions are examined where they are referenced; unknown keywords are ignored.
             _ => true,
         };
-        if fits { Ok(()) } else { Err(String::new()) }
+        if is_valid { Ok(()) } else { Err(String::new()) }
     }
 
     fn each(
@@ -107,44 +111,44 @@ impl<'s> Look<'s> {
         depth: usize,
     ) -> Result<(), String> {
         for schema in schemas {
-            self.at(schema, depth + 1)?;
+            self.examine_schema(schema, depth + 1)?;
         }
         Ok(())
     }
 
     fn follow(&mut self, to: &'s Value, depth: usize) -> Result<(), String> {
         let Some(target) = find_target(self.root, to) else {
-            return Err(format!("the reference {} leads to no place in it", show(to)));
+            return Err(format!("the reference {} does not point into the schema", show(to)));
         };
         if self.followed.iter().any(|known| std::ptr::eq(*known, target))
             || std::ptr::eq(target, self.root)
         {
-            return Err(format!("the reference {} leads back to where it stands", show(to)));
+            return Err(format!("the reference {} is circular", show(to)));
         }
         self.followed.push(target);
-        let looked = self.at(target, depth + 1);
+        let result = self.examine_schema(target, depth + 1);
         self.followed.pop();
-        looked
+        result
     }
 
-    fn step(&mut self, depth: usize) -> Result<(), String> {
+    fn count_part(&mut self, depth: usize) -> Result<(), String> {
         self.left = self.left.checked_sub(1).ok_or_else(|| {
-            format!("it has more than {STEPS} parts, each reference counted as what it leads to")
+            format!("it has more than {MAX_PARTS} parts, counting the target of each reference")
         })?;
-        if depth > DEPTH {
-            return Err(format!("it has more than {DEPTH} levels"));
+        if depth > MAX_DEPTH {
+            return Err(format!("it has more than {MAX_DEPTH} levels"));
         }
         Ok(())
     }
 }
 
-fn usable(text: &str) -> Result<(), String> {
+fn check_pattern(text: &str) -> Result<(), String> {
     match pattern::compile(text) {
         Some(_) => Ok(()),
         None => Err(format!(
-            "the pattern {:?} is too large, or has something in it that cannot be checked quickly \
-             (look-around, back references)",
-            crate::problem::cut(text)
+            "the pattern {:?} is invalid, too large, or not supported (look-around, back \
+             references)",
+            cut(text)
         )),
     }
 }

@@ -1,17 +1,16 @@
 //! Checks values against JSON Schemas: the arguments of tool calls and the input of scripts.
 //!
-//! Schemas and values both come from people we do not trust, so nothing here works longer than its
-//! budget of steps, goes deeper than a fixed number of levels, or follows a reference out of the
-//! schema. Formats are not checked.
+//! Schemas and values are both untrusted. So every check has a budget of steps and a maximum depth,
+//! and references outside of the schema are not followed. `format` is not checked.
 
 mod checker;
 mod compare;
 mod evaluated;
 mod examine;
+mod message;
 mod pattern;
-mod problem;
 mod walk;
 
-pub use checker::{Checker, Flaw};
-pub use examine::examine;
-pub use problem::list_parameters;
+pub use checker::{CheckError, Checker};
+pub use examine::validate_schema;
+pub use message::list_parameters;

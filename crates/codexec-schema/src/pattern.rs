@@ -1,5 +1,5 @@
-//! Regular expressions of schemas. They are written for ECMAScript and run by an engine that never
-//! backtracks, so their cost grows with the text and with the size of the compiled program.
+//! Regular expressions of schemas. They are written for ECMAScript, but run by an engine without
+//! backtracking, so their cost is bounded by the lengths of the text and of the compiled program.
 
 use std::{
     collections::HashMap,
@@ -9,41 +9,41 @@ use std::{
 use regex::{Regex, RegexBuilder};
 
 const PATTERN_BYTES: usize = 4 << 10;
-/// Of a compiled program: about a thousand states.
+/// The limit on a compiled program: about a thousand states.
 const PROGRAM_BYTES: usize = 64 << 10;
 const CACHE_BYTES: usize = 64 << 10;
-/// How many compiled patterns are kept.
-const KEPT: usize = 64;
+/// The number of cached patterns.
+const CACHED: usize = 64;
 /// A longer text is not matched.
 const TEXT_BYTES: usize = 16 << 10;
-/// What matching one byte costs at worst, in steps of a check.
+/// The worst-case cost of matching one byte, in steps of a check.
 const STEPS_PER_BYTE: u64 = 16;
 const COMPILE_STEPS: u64 = 500;
 
-/// Compiled patterns, the unusable ones too.
+/// The cache of compiled patterns, including unsupported ones.
 #[derive(Debug, Default)]
 pub(crate) struct Patterns(Mutex<HashMap<String, Option<Arc<Regex>>>>);
 
 impl Patterns {
-    /// The compiled pattern; `None` where the engine cannot run it within bounds.
+    /// Returns the compiled pattern, or `None` if it is invalid, unsupported or too large.
     pub(crate) fn get(&self, pattern: &str) -> Option<Arc<Regex>> {
         if pattern.len() > PATTERN_BYTES {
             return None;
         }
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = kept.get(pattern) {
-            return known.clone();
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(cached) = cache.get(pattern) {
+            return cached.clone();
         }
         let compiled = compile(pattern).map(Arc::new);
-        if kept.len() >= KEPT {
-            kept.clear();
+        if cache.len() >= CACHED {
+            cache.clear();
         }
-        kept.insert(pattern.to_owned(), compiled.clone());
+        cache.insert(pattern.to_owned(), compiled.clone());
         compiled
     }
 }
 
-/// What a match costs; `None` for a text that is too long to be matched.
+/// Returns the cost of a match, or `None` if the text is too long to be matched.
 pub(crate) fn count_steps(text: &str) -> Option<u64> {
     (text.len() <= TEXT_BYTES).then(|| COMPILE_STEPS / 10 + text.len() as u64 * STEPS_PER_BYTE)
 }
@@ -59,8 +59,8 @@ pub(crate) fn compile(pattern: &str) -> Option<Regex> {
         .ok()
 }
 
-/// ECMAScript's classes are of ASCII, and it lets more be escaped. Classes of the whole of Unicode
-/// would also make programs a hundred times larger.
+/// Translates an ECMAScript pattern. ECMAScript's classes are ASCII, and it allows more escapes.
+/// Unicode classes would also make programs a hundred times larger.
 fn translate(pattern: &str) -> String {
     let mut out = String::with_capacity(pattern.len());
     let mut chars = pattern.chars();
@@ -68,7 +68,7 @@ fn translate(pattern: &str) -> String {
     while let Some(c) = chars.next() {
         match (c, is_in_class) {
             ('[', false) => is_in_class = true,
-            // A bracket in a class is a plain character there, and a nested class here.
+            // In ECMAScript a bracket inside a class is literal; here it would nest a class.
             ('[', true) => out.push('\\'),
             (']', _) => is_in_class = false,
             _ => {}

@@ -1,4 +1,4 @@
-//! One value against one schema, keyword by keyword, in the order of the schema.
+//! Validates a value against a schema, keyword by keyword, in the order of the schema.
 
 mod array;
 mod object;
@@ -9,60 +9,65 @@ use serde_json::{Map, Value};
 use crate::{
     compare::equal,
     evaluated::Evaluated,
+    message::{PathStep, quote, render_path, render_unknown_fields, show, show_rule},
     pattern::Patterns,
-    problem::{Step, quote, render_place, show, show_rule},
 };
 
-/// Levels of schema inside schema, with every reference followed. Real ones have a dozen.
-const DEPTH: usize = 160;
+/// The maximum nesting of schemas, with every reference followed. Real schemas have a dozen levels.
+const MAX_DEPTH: usize = 160;
 const SHOWN_PROBLEMS: usize = 5;
 /// A longer reference is not followed.
 const REFERENCE_BYTES: usize = 1 << 10;
 
-/// The steps that are left.
+/// The remaining steps.
 #[derive(Debug)]
-pub(crate) struct Budget(u64);
+pub(crate) struct StepBudget(u64);
 
-/// The budget is used up, or the depth.
+/// The budget or the maximum depth is exceeded.
 #[derive(Debug)]
-pub(crate) struct TooMuch;
+pub(crate) struct BudgetExceeded;
 
-pub(crate) struct Walk<'s, 'v, 'c> {
+/// One check of a value.
+pub(crate) struct Validator<'s, 'v, 'c> {
     root: &'s Value,
     patterns: &'c Patterns,
-    pub(crate) budget: Budget,
+    pub(crate) budget: StepBudget,
     depth: usize,
-    /// Above zero while alternatives are tried: what does not fit there is no problem yet.
+    /// Above zero while alternatives are candidate, whose problems are not reported.
     quiet: usize,
-    path: Vec<Step<'v>>,
-    problems: Vec<(Vec<Step<'v>>, Problem<'s, 'v>)>,
-    /// Before 2019-09 nothing beside a `$ref` counts.
+    path: Vec<PathStep<'v>>,
+    problems: Vec<(Vec<PathStep<'v>>, ValueProblem<'s, 'v>)>,
+    /// True for drafts before 2019-09, in which keywords next to `$ref` are ignored.
     is_old: bool,
 }
 
-/// What is wrong with a value.
-pub(crate) enum Problem<'s, 'v> {
-    /// Its place, and then this.
+/// A problem at a path of the value.
+pub(crate) enum ValueProblem<'s, 'v> {
+    /// The message without the path.
     Text(String),
     Missing(&'s str),
     Unknown(Vec<&'v str>),
 }
 
-impl Budget {
-    pub(crate) fn take(&mut self, steps: u64) -> Result<(), TooMuch> {
-        self.0 = self.0.checked_sub(steps).ok_or(TooMuch)?;
+impl StepBudget {
+    pub(crate) fn take(&mut self, steps: u64) -> Result<(), BudgetExceeded> {
+        self.0 = self.0.checked_sub(steps).ok_or(BudgetExceeded)?;
         Ok(())
     }
 }
 
-impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
-    pub(crate) fn new(root: &'s Value, patterns: &'c Patterns, steps: u64) -> Walk<'s, 'v, 'c> {
+impl<'s, 'v, 'c> Validator<'s, 'v, 'c> {
+    pub(crate) fn new(
+        root: &'s Value,
+        patterns: &'c Patterns,
+        steps: u64,
+    ) -> Validator<'s, 'v, 'c> {
         let draft = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
         let is_old = ["draft-03", "draft-04", "draft-06", "draft-07"].iter();
-        Walk {
+        Validator {
             root,
             patterns,
-            budget: Budget(steps),
+            budget: StepBudget(steps),
             depth: 0,
             quiet: 0,
             path: Vec::new(),
@@ -71,49 +76,50 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         }
     }
 
-    pub(crate) fn sentences(&self, root: &str) -> Vec<String> {
-        let sentence = |(path, problem): &(Vec<Step<'_>>, Problem<'_, '_>)| {
-            let place = render_place(root, path);
+    /// Renders the problems as sentences.
+    pub(crate) fn render_problems(&self, root: &str) -> Vec<String> {
+        let render = |(steps, problem): &(Vec<PathStep<'_>>, ValueProblem<'_, '_>)| {
+            let path = render_path(root, steps);
             match problem {
-                Problem::Text(text)
+                ValueProblem::Text(text)
                     if ["must ", "is ", "has "].iter().any(|verb| text.starts_with(verb)) =>
                 {
-                    format!("{} {text}", quote(&place))
+                    format!("{} {text}", quote(&path))
                 }
-                Problem::Text(text) => format!("{}: {text}", quote(&place)),
-                Problem::Missing(name) => {
-                    let mut path = path.clone();
-                    path.push(Step::Name(name));
-                    format!("`{}` is missing", render_place(root, &path))
+                ValueProblem::Text(text) => format!("{}: {text}", quote(&path)),
+                ValueProblem::Missing(name) => {
+                    let mut steps = steps.clone();
+                    steps.push(PathStep::Name(name));
+                    format!("`{}` is missing", render_path(root, &steps))
                 }
-                Problem::Unknown(names) => crate::problem::not_parameters(&place, names),
+                ValueProblem::Unknown(names) => render_unknown_fields(&path, names),
             }
         };
-        self.problems.iter().map(sentence).collect()
+        self.problems.iter().map(render).collect()
     }
 
-    /// Whether the value fits. `seen` collects what was looked at in it.
+    /// Returns true if the value matches the schema. Adds what was evaluated to `evaluated`.
     pub(crate) fn apply(
         &mut self,
         schema: &'s Value,
         value: &'v Value,
-        seen: Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         self.budget.take(1)?;
         let fields = match schema {
             Value::Bool(false) => {
-                self.complain(|| "is not allowed".to_owned());
+                self.report_text(|| "is not allowed".to_owned());
                 return Ok(false);
             }
             Value::Object(fields) => fields,
-            // Whatever else stands there is no schema, and so no rule.
+            // An invalid schema matches everything.
             _ => return Ok(true),
         };
-        if self.depth >= DEPTH {
-            return Err(TooMuch);
+        if self.depth >= MAX_DEPTH {
+            return Err(BudgetExceeded);
         }
         self.depth += 1;
-        let fits = self.apply_fields(fields, value, seen);
+        let fits = self.apply_fields(fields, value, evaluated);
         self.depth -= 1;
         fits
     }
@@ -122,17 +128,17 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         &mut self,
         fields: &'s Map<String, Value>,
         value: &'v Value,
-        mut seen: Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        mut evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let rest = ["unevaluatedProperties", "unevaluatedItems"];
         if !rest.iter().any(|key| fields.contains_key(*key)) {
-            return self.apply_keywords(fields, value, &mut seen);
+            return self.apply_keywords(fields, value, &mut evaluated);
         }
         let mut own = Evaluated::default();
         let mut fits = self.apply_keywords(fields, value, &mut Some(&mut own))?;
         fits &= self.apply_unevaluated(fields, value, &mut own)?;
-        if let Some(seen) = seen {
-            seen.add(own);
+        if let Some(evaluated) = evaluated {
+            evaluated.add(own);
         }
         Ok(fits)
     }
@@ -141,51 +147,53 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         &mut self,
         fields: &'s Map<String, Value>,
         value: &'v Value,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         if let (true, Some(to)) = (self.is_old, fields.get("$ref")) {
-            return self.follow(to, value, seen.as_deref_mut());
+            return self.follow(to, value, evaluated.as_deref_mut());
         }
         let mut fits = true;
         for (key, rule) in fields {
             self.budget.take(1)?;
             fits &= match (key.as_str(), value) {
                 ("$ref" | "$dynamicRef" | "$recursiveRef", _) => {
-                    self.follow(rule, value, seen.as_deref_mut())?
+                    self.follow(rule, value, evaluated.as_deref_mut())?
                 }
                 ("type", _) => self.check_type(rule, value)?,
                 ("enum", _) => self.check_enum(rule, value)?,
                 ("const", _) => self.check_const(rule, value)?,
-                ("allOf", _) => self.check_all(rule, value, seen)?,
-                ("anyOf", _) => self.check_any(rule, value, seen)?,
-                ("oneOf", _) => self.check_one(rule, value, seen)?,
+                ("allOf", _) => self.check_all(rule, value, evaluated)?,
+                ("anyOf", _) => self.check_any(rule, value, evaluated)?,
+                ("oneOf", _) => self.check_one(rule, value, evaluated)?,
                 ("not", _) => self.check_not(rule, value)?,
-                ("if", _) => self.check_if(fields, value, seen)?,
+                ("if", _) => self.check_if(fields, value, evaluated)?,
                 (key, Value::Number(number)) => self.check_number(key, rule, fields, number),
                 (key, Value::String(text)) => self.check_text(key, rule, text)?,
-                (key, Value::Array(list)) => self.check_array(key, rule, fields, list, seen)?,
+                (key, Value::Array(list)) => {
+                    self.check_array(key, rule, fields, list, evaluated)?
+                }
                 (key, Value::Object(object)) => {
-                    self.check_object(key, rule, fields, (value, object), seen)?
+                    self.check_object(key, rule, fields, (value, object), evaluated)?
                 }
                 (_, Value::Null | Value::Bool(_)) => true,
             };
-            if !fits && !self.wants_more() {
+            if !fits && !self.accepts_problems() {
                 return Ok(false);
             }
         }
         Ok(fits)
     }
 
-    /// THREAT[ORD-2]: references lead to places in the schema and nowhere else; each costs a step
-    /// and a level, so a chain or a circle ends with the budget.
+    /// THREAT[ORD-2]: references point only into the schema. Each costs a step and a level, so a
+    /// chain or a circle ends with the budget.
     fn follow(
         &mut self,
         to: &'s Value,
         value: &'v Value,
-        seen: Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         match find_target(self.root, to) {
-            Some(target) => self.apply(target, value, seen),
+            Some(target) => self.apply(target, value, evaluated),
             None => Ok(true),
         }
     }
@@ -194,12 +202,12 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         &mut self,
         rule: &'s Value,
         value: &'v Value,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let mut fits = true;
         for schema in rule.as_array().into_iter().flatten() {
-            fits &= self.apply(schema, value, seen.as_deref_mut())?;
-            if !fits && !self.wants_more() {
+            fits &= self.apply(schema, value, evaluated.as_deref_mut())?;
+            if !fits && !self.accepts_problems() {
                 break;
             }
         }
@@ -210,18 +218,18 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         &mut self,
         rule: &'s Value,
         value: &'v Value,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let mut fits = false;
         for schema in rule.as_array().into_iter().flatten() {
-            fits |= self.try_one(schema, value, seen)?;
-            // All that fit have a say in what was looked at.
-            if fits && seen.is_none() {
+            fits |= self.try_one(schema, value, evaluated)?;
+            // `evaluated` needs all matching alternatives.
+            if fits && evaluated.is_none() {
                 break;
             }
         }
         if !fits {
-            self.complain(|| format!("{} fits none of the alternatives", show(value)));
+            self.report_text(|| format!("{} fits none of the alternatives", show(value)));
         }
         Ok(fits)
     }
@@ -230,26 +238,26 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         &mut self,
         rule: &'s Value,
         value: &'v Value,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let mut count = 0;
         for schema in rule.as_array().into_iter().flatten() {
-            count += usize::from(self.try_one(schema, value, seen)?);
+            count += usize::from(self.try_one(schema, value, evaluated)?);
             if count > 1 {
-                self.complain(|| format!("{} fits more than one alternative", show(value)));
+                self.report_text(|| format!("{} fits more than one alternative", show(value)));
                 return Ok(false);
             }
         }
         if count == 0 {
-            self.complain(|| format!("{} fits none of the alternatives", show(value)));
+            self.report_text(|| format!("{} fits none of the alternatives", show(value)));
         }
         Ok(count == 1)
     }
 
-    fn check_not(&mut self, rule: &'s Value, value: &'v Value) -> Result<bool, TooMuch> {
+    fn check_not(&mut self, rule: &'s Value, value: &'v Value) -> Result<bool, BudgetExceeded> {
         let fits = self.try_one(rule, value, &mut None)?;
         if fits {
-            self.complain(|| format!("{} is not allowed", show(value)));
+            self.report_text(|| format!("{} is not allowed", show(value)));
         }
         Ok(!fits)
     }
@@ -258,30 +266,30 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         &mut self,
         fields: &'s Map<String, Value>,
         value: &'v Value,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let Some(condition) = fields.get("if") else { return Ok(true) };
-        let branch = if self.try_one(condition, value, seen)? { "then" } else { "else" };
+        let branch = if self.try_one(condition, value, evaluated)? { "then" } else { "else" };
         match fields.get(branch) {
-            Some(schema) => self.apply(schema, value, seen.as_deref_mut()),
+            Some(schema) => self.apply(schema, value, evaluated.as_deref_mut()),
             None => Ok(true),
         }
     }
 
-    /// Whether the value fits, without a word if not.
+    /// Returns true if the value matches, without reporting problems.
     pub(crate) fn try_one(
         &mut self,
         schema: &'s Value,
         value: &'v Value,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         self.quiet += 1;
-        let fits = match seen {
-            Some(seen) => {
-                let mut tried = Evaluated::default();
-                let fits = self.apply(schema, value, Some(&mut tried))?;
+        let fits = match evaluated {
+            Some(evaluated) => {
+                let mut candidate = Evaluated::default();
+                let fits = self.apply(schema, value, Some(&mut candidate))?;
                 if fits {
-                    seen.add(tried);
+                    evaluated.add(candidate);
                 }
                 fits
             }
@@ -291,43 +299,43 @@ impl<'s, 'v, 'c> Walk<'s, 'v, 'c> {
         Ok(fits)
     }
 
-    fn check_enum(&mut self, rule: &'s Value, value: &'v Value) -> Result<bool, TooMuch> {
+    fn check_enum(&mut self, rule: &'s Value, value: &'v Value) -> Result<bool, BudgetExceeded> {
         let Value::Array(options) = rule else { return Ok(true) };
         for option in options {
             if equal(option, value, &mut self.budget)? {
                 return Ok(true);
             }
         }
-        self.complain(|| format!("must be one of {}", show_rule(rule)));
+        self.report_text(|| format!("must be one of {}", show_rule(rule)));
         Ok(false)
     }
 
-    fn check_const(&mut self, rule: &'s Value, value: &'v Value) -> Result<bool, TooMuch> {
+    fn check_const(&mut self, rule: &'s Value, value: &'v Value) -> Result<bool, BudgetExceeded> {
         let fits = equal(rule, value, &mut self.budget)?;
         if !fits {
-            self.complain(|| format!("must be {}", show(rule)));
+            self.report_text(|| format!("must be {}", show(rule)));
         }
         Ok(fits)
     }
 
-    fn wants_more(&self) -> bool {
+    fn accepts_problems(&self) -> bool {
         self.quiet == 0 && self.problems.len() < SHOWN_PROBLEMS
     }
 
-    fn complain(&mut self, text: impl FnOnce() -> String) {
-        if self.wants_more() {
-            self.report(Problem::Text(text()));
+    fn report_text(&mut self, text: impl FnOnce() -> String) {
+        if self.accepts_problems() {
+            self.report(ValueProblem::Text(text()));
         }
     }
 
-    fn report(&mut self, problem: Problem<'s, 'v>) {
-        if self.wants_more() {
+    fn report(&mut self, problem: ValueProblem<'s, 'v>) {
+        if self.accepts_problems() {
             self.problems.push((self.path.clone(), problem));
         }
     }
 }
 
-/// The place in the schema that a reference names by a JSON pointer.
+/// Returns the part of the schema that a reference points to by a JSON pointer.
 pub(crate) fn find_target<'s>(root: &'s Value, to: &Value) -> Option<&'s Value> {
     let pointer = to.as_str().filter(|to| to.len() <= REFERENCE_BYTES)?.strip_prefix('#')?;
     root.pointer(pointer)

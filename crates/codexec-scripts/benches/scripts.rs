@@ -1,16 +1,16 @@
-//! How long it takes to save a thousand scripts, and to find one of them.
+//! Measures how long it takes to save a thousand scripts, and to search them.
 //!
-//! `cargo bench -p codexec-scripts`; `-- --test` takes twenty, so that it cannot rot.
+//! `cargo bench -p codexec-scripts`; with `-- --test`, a smoke test with twenty scripts.
 #![expect(
     clippy::unwrap_used,
     clippy::indexing_slicing,
     clippy::print_stdout,
-    reason = "a benchmark may fall over"
+    reason = "a benchmark may panic"
 )]
 
 use std::time::{Duration, Instant, SystemTime};
 
-use codexec_scripts::{Draft, Library};
+use codexec_scripts::{Library, ScriptDraft};
 use codexec_types::Language;
 
 const SUBJECTS: [&str; 10] = [
@@ -57,15 +57,15 @@ async fn main() {
     let mut took = Vec::new();
     for number in 0..count.min(100) {
         let begun = Instant::now();
-        library.ran(&name(number), SystemTime::now(), true).await.unwrap();
+        library.record_run(&name(number), SystemTime::now(), true).await.unwrap();
         took.push(begun.elapsed());
     }
-    report("note a run", took);
+    report("record a run", took);
 }
 
-fn draft(number: usize) -> Draft {
+fn draft(number: usize) -> ScriptDraft {
     let (subject, verb) = (SUBJECTS[number % 10], VERBS[number % 5]);
-    Draft {
+    ScriptDraft {
         name: name(number),
         description: format!(
             "Lets you {verb} {subject} reports and list the rows, number {number}"

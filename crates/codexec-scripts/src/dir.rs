@@ -1,7 +1,7 @@
-//! Files of one folder, reached through its open handle.
+//! The files of one folder, opened relative to its descriptor.
 //!
-//! THREAT[SCR-2]: no name here has a slash in it, no link is followed, and only regular files of a
-//! bounded size are read, without waiting for a pipe's other end.
+//! THREAT[SCR-2]: names contain no slash, no symlink is followed, and only regular files of a
+//! limited size are read. Opening a pipe does not block.
 
 use std::{
     fs::File,
@@ -27,10 +27,11 @@ use nix::{
 /// Makes the names of temporary files differ.
 static WRITES: AtomicU64 = AtomicU64::new(0);
 
-/// More than the kernel's clock for files ever stands still.
+/// Longer than the granularity of the kernel's file timestamps.
 const CLOCK_STEP: Duration = Duration::from_millis(50);
 
-/// Ours are three deep; people may put more there.
+/// The maximum depth of a folder that is removed. Our own have three levels, but people may add
+/// more.
 const MAX_DEPTH: usize = 32;
 
 #[derive(Debug)]
@@ -38,49 +39,49 @@ pub(crate) struct Dir {
     handle: OwnedFd,
 }
 
-/// Tells one state of a file from the next.
+/// A file's identity, size and change time, which tell one state of a file from the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stamp {
+pub(crate) struct EntryStamp {
     device: u64,
     inode: u64,
     bytes: u64,
     changed: (i64, i64),
 }
 
-/// Why a file is not read.
+/// The reason why a file is not read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unfit {
-    #[error("it is a link, a folder or another thing that is no plain file")]
-    NotPlain,
+pub(crate) enum FileError {
+    #[error("it is not a regular file (a symlink, folder or device)")]
+    NotRegular,
     #[error("it has more than {0} bytes")]
     TooLong(u64),
-    #[error("it is not text in UTF-8")]
+    #[error("it is not valid UTF-8")]
     NotText,
     #[error("it cannot be read: {0}")]
     Unreadable(#[from] io::Error),
 }
 
 impl Dir {
-    /// The folder of the library, which the user has named: it may be a link.
+    /// Opens the folder of the library. The user has named it, so it may be a symlink.
     pub(crate) fn open(path: &Path) -> io::Result<Dir> {
         let mut options = std::fs::OpenOptions::new();
         let file = options.read(true).custom_flags(OFlag::O_DIRECTORY.bits()).open(path)?;
         Ok(Dir { handle: file.into() })
     }
 
-    /// `None`: there is nothing of this name.
-    pub(crate) fn enter(&self, name: &str) -> Result<Option<Dir>, Unfit> {
+    /// Opens a subfolder. Returns `None` if it does not exist.
+    pub(crate) fn enter(&self, name: &str) -> Result<Option<Dir>, FileError> {
         let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
         match openat(&self.handle, name, flags, Mode::empty()) {
             Ok(handle) => Ok(Some(Dir { handle })),
             Err(Errno::ENOENT) => Ok(None),
-            Err(Errno::ENOTDIR | Errno::ELOOP) => Err(Unfit::NotPlain),
+            Err(Errno::ENOTDIR | Errno::ELOOP) => Err(FileError::NotRegular),
             Err(errno) => Err(io::Error::from(errno).into()),
         }
     }
 
-    /// Enters a folder, and makes it if need be.
-    pub(crate) fn make(&self, name: &str) -> io::Result<Dir> {
+    /// Opens a subfolder, and creates it if missing.
+    pub(crate) fn enter_or_create(&self, name: &str) -> io::Result<Dir> {
         match mkdirat(&self.handle, name, Mode::S_IRWXU) {
             Ok(()) | Err(Errno::EEXIST) => {}
             Err(errno) => return Err(errno.into()),
@@ -88,7 +89,7 @@ impl Dir {
         match self.enter(name) {
             Ok(Some(dir)) => Ok(dir),
             Ok(None) => Err(io::ErrorKind::NotFound.into()),
-            Err(unfit) => Err(io::Error::other(unfit)),
+            Err(err) => Err(io::Error::other(err)),
         }
     }
 
@@ -96,19 +97,19 @@ impl Dir {
         &self,
         name: &str,
         max_bytes: u64,
-    ) -> Result<Option<(String, Stamp)>, Unfit> {
+    ) -> Result<Option<(String, EntryStamp)>, FileError> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.handle, name, flags, Mode::empty()) {
             Ok(handle) => File::from(handle),
             Err(Errno::ENOENT) => return Ok(None),
-            Err(Errno::ELOOP | Errno::ENXIO) => return Err(Unfit::NotPlain),
+            Err(Errno::ELOOP | Errno::ENXIO) => return Err(FileError::NotRegular),
             Err(errno) => return Err(io::Error::from(errno).into()),
         };
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(Unfit::NotPlain);
+            return Err(FileError::NotRegular);
         }
-        let stamp = Stamp {
+        let stamp = EntryStamp {
             device: metadata.dev(),
             inode: metadata.ino(),
             bytes: metadata.size(),
@@ -116,18 +117,18 @@ impl Dir {
         };
         let mut text = String::new();
         match file.take(max_bytes + 1).read_to_string(&mut text) {
-            Ok(bytes) if bytes as u64 > max_bytes => Err(Unfit::TooLong(max_bytes)),
+            Ok(bytes) if bytes as u64 > max_bytes => Err(FileError::TooLong(max_bytes)),
             Ok(_) => Ok(Some((text, stamp))),
-            Err(err) if err.kind() == io::ErrorKind::InvalidData => Err(Unfit::NotText),
+            Err(err) if err.kind() == io::ErrorKind::InvalidData => Err(FileError::NotText),
             Err(err) => Err(err.into()),
         }
     }
 
-    /// Replaces the file in one step, or leaves it as it was.
+    /// Replaces a file atomically.
     pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let serial = WRITES.fetch_add(1, Ordering::Relaxed);
         let temporary = format!(".{name}.{}.{serial}.new", std::process::id());
-        // Left behind by a process of this number that is no more.
+        // Removes the file of a dead process that had the same process id.
         let _ = self.remove(&temporary);
         let flags =
             OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
@@ -147,7 +148,7 @@ impl Dir {
         Ok(renameat(&self.handle, from, &self.handle, to)?)
     }
 
-    /// Nothing happens if it is not there.
+    /// Removes a file, if it exists.
     pub(crate) fn remove(&self, name: &str) -> io::Result<()> {
         match unlinkat(&self.handle, name, UnlinkatFlags::NoRemoveDir) {
             Ok(()) | Err(Errno::ENOENT) => Ok(()),
@@ -155,7 +156,7 @@ impl Dir {
         }
     }
 
-    /// Takes away whatever is there, a link itself and not what it leads to.
+    /// Removes a file or a folder; of a symlink, the link and not its target.
     pub(crate) fn remove_tree(&self, name: &str) -> io::Result<()> {
         self.remove_deep(name, MAX_DEPTH)
     }
@@ -166,20 +167,21 @@ impl Dir {
             Ok(None) => return Ok(()),
             Err(_) => return self.remove(name),
         };
-        let left = left.checked_sub(1).ok_or_else(|| io::Error::other("folders are too deep"))?;
+        let left = left.checked_sub(1);
+        let left = left.ok_or_else(|| io::Error::other("folders are nested too deeply"))?;
         for inner in dir.names()? {
             dir.remove_deep(&inner, left)?;
         }
         Ok(unlinkat(&self.handle, name, UnlinkatFlags::RemoveDir)?)
     }
 
-    /// Of a path below this folder; `None` if nothing can be known of it.
-    pub(crate) fn stamp(&self, path: &str) -> Option<Stamp> {
+    /// Returns the stamp of a path below this folder, or `None` if `stat` fails.
+    pub(crate) fn stamp(&self, path: &str) -> Option<EntryStamp> {
         let stat = fstatat(&self.handle, path, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
-        Some(Stamp::of(&stat))
+        Some(EntryStamp::from_stat(&stat))
     }
 
-    /// Everything that stands in it and has a name that we could have given.
+    /// Lists the folder in order. Names that are not UTF-8 are skipped.
     pub(crate) fn names(&self) -> io::Result<Vec<String>> {
         let again = openat(&self.handle, ".", OFlag::O_RDONLY | OFlag::O_CLOEXEC, Mode::empty())?;
         let mut names = Vec::new();
@@ -196,7 +198,7 @@ impl Dir {
     }
 }
 
-impl Stamp {
+impl EntryStamp {
     pub(crate) fn bytes(self) -> u64 {
         self.bytes
     }
@@ -206,8 +208,8 @@ impl Stamp {
         from_unix_ms(seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000))
     }
 
-    /// Whether the file could change once more and still have this stamp: the kernel's clock for
-    /// files stands still for some milliseconds.
+    /// Returns true if the file could change again and keep this stamp, because timestamps of files
+    /// advance only every few milliseconds.
     pub(crate) fn is_recent(self) -> bool {
         SystemTime::now().duration_since(self.changed()).is_ok_and(|age| age < CLOCK_STEP)
     }
@@ -216,8 +218,8 @@ impl Stamp {
         clippy::unnecessary_cast,
         reason = "the widths of these numbers differ between machines"
     )]
-    fn of(stat: &FileStat) -> Stamp {
-        Stamp {
+    fn from_stat(stat: &FileStat) -> EntryStamp {
+        EntryStamp {
             device: stat.st_dev as u64,
             inode: stat.st_ino as u64,
             bytes: u64::try_from(stat.st_size).unwrap_or_default(),

@@ -3,14 +3,14 @@ use std::collections::HashSet;
 use codexec_types::Language;
 use serde_json::Value;
 
-use crate::{ScriptError, error::Problem, meta::Meta, name::ScriptName};
+use crate::{ScriptError, error::FieldProblem, meta::ScriptMeta, name::ScriptName};
 
 pub(crate) const MAX_CODE_BYTES: usize = 1 << 20;
 
-/// A script that somebody wants to keep. Saved under a name that is there, it is the next version
-/// of that script, and all that it says replaces what was said before.
+/// A script to save. If the name exists, the draft becomes the next version of that script and
+/// replaces all its fields.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Draft {
+pub struct ScriptDraft {
     pub name: String,
     pub description: String,
     pub language: Language,
@@ -20,29 +20,30 @@ pub struct Draft {
     /// A JSON Schema for the `input` of a run.
     pub parameters: Option<Value>,
     pub source_execution_id: Option<String>,
-    /// Whether the script is to be a tool of its own.
+    /// True if the script is to be exposed as an MCP tool.
     pub expose: bool,
 }
 
-impl Draft {
-    /// The metadata without what only the folder knows: ids, moments, counts and the version.
-    pub(crate) fn checked(self) -> Result<(ScriptName, Meta, String), ScriptError> {
+impl ScriptDraft {
+    /// Validates the draft. The metadata lacks what only the folder knows: id, times, counts and
+    /// version.
+    pub(crate) fn validate(self) -> Result<(ScriptName, ScriptMeta, String), ScriptError> {
         let name = ScriptName::parse(&self.name)?;
-        let wrong = |field, problem| ScriptError::Field { field, problem };
+        let invalid = |field, problem| ScriptError::Field { field, problem };
         if self.code.trim().is_empty() {
-            return Err(wrong("code", Problem::Empty));
+            return Err(invalid("code", FieldProblem::Empty));
         }
         if self.code.len() > MAX_CODE_BYTES {
-            let problem = Problem::TooLong { found: self.code.len(), most: MAX_CODE_BYTES };
-            return Err(wrong("code", problem));
+            let problem = FieldProblem::TooLong { found: self.code.len(), most: MAX_CODE_BYTES };
+            return Err(invalid("code", problem));
         }
-        let meta = Meta {
+        let meta = ScriptMeta {
             script_id: String::new(),
             name: name.name.clone(),
             description: self.description,
             language: self.language,
-            tags: once(self.tags),
-            packages: once(self.packages),
+            tags: dedup(self.tags),
+            packages: dedup(self.packages),
             parameters: self.parameters,
             expose: self.expose,
             source_execution_id: self.source_execution_id,
@@ -55,13 +56,13 @@ impl Draft {
             sha256: String::new(),
             others: serde_json::Map::new(),
         };
-        meta.check().map_err(|(field, problem)| wrong(field, problem))?;
+        meta.check().map_err(|(field, problem)| invalid(field, problem))?;
         Ok((name, meta, self.code))
     }
 }
 
-/// The first of those that differ only by case.
-fn once(texts: Vec<String>) -> Vec<String> {
+/// Removes texts that differ from an earlier one only by case.
+fn dedup(texts: Vec<String>) -> Vec<String> {
     let mut seen = HashSet::new();
     texts.into_iter().filter(|text| seen.insert(text.to_lowercase())).collect()
 }

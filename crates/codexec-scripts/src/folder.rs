@@ -1,41 +1,43 @@
 //! One script's folder.
 //!
-//! A save first puts the new version under `versions/`, whole, and then replaces the code and the
-//! metadata. Whoever finds code that its metadata does not know (it has another hash) can tell
-//! what happened: it is the code of the next version, and a save was cut short, which is then
-//! finished; or it is not, and somebody has edited it by hand, which makes a version of its own.
+//! A save first writes the complete new version under `versions/`, and then replaces the code and
+//! the metadata. If the code's hash differs from the metadata, there are two cases. The code is
+//! that of the next version: a save was interrupted, and is now finished. Or it is not: the code
+//! was edited by hand, and the edit becomes a new version.
 
 use std::{io, path::PathBuf, time::SystemTime};
 
-use codexec_types::{Language, rfc3339};
+use codexec_types::{Language, format_rfc3339};
 
 use crate::{
     ScriptError,
-    dir::{Dir, Stamp, Unfit},
+    dir::{Dir, EntryStamp, FileError},
     draft::MAX_CODE_BYTES,
-    error::Broken,
-    meta::{Found, MAX_METADATA_BYTES, Meta, Place, hex_sha256, script_id_of},
+    error::ScriptFileError,
+    meta::{
+        FolderFacts, MAX_METADATA_BYTES, MetadataFile, ScriptMeta, derive_script_id, hex_sha256,
+    },
     name::ScriptName,
 };
 
-/// Of each script; the oldest go first.
+/// The number of stored versions of each script. The oldest are removed first.
 pub(crate) const VERSIONS_KEPT: usize = 100;
 
 const METADATA: &str = "metadata.json";
 const VERSIONS: &str = "versions";
 const UNFINISHED: &str = ".new";
 
-/// A script as it is now, or was in an earlier version.
+/// The current or an earlier version of a script.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Script {
-    pub meta: Meta,
+    pub meta: ScriptMeta,
     pub code: String,
     pub version: u32,
 }
 
-/// One of the versions of a script that are kept.
+/// A stored version of a script.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Version {
+pub struct ScriptVersion {
     pub version: u32,
     pub saved_at: String,
     pub language: Language,
@@ -44,41 +46,42 @@ pub struct Version {
 }
 
 /// The folder of the library.
-pub(crate) struct Root {
+pub(crate) struct LibraryDir {
     pub(crate) dir: Dir,
     pub(crate) path: PathBuf,
 }
 
-/// What was found in a script's folder.
-pub(crate) struct Loaded {
-    pub(crate) meta: Meta,
+/// A script read from its folder.
+pub(crate) struct LoadedScript {
+    pub(crate) meta: ScriptMeta,
     pub(crate) code: String,
-    pub(crate) stamps: Stamps,
-    /// Whether the version is kept and the metadata is written.
+    pub(crate) stamps: FileStamps,
+    /// True if the version is stored and the metadata is up to date.
     pub(crate) is_settled: bool,
     dir: Dir,
 }
 
-/// Tells whether a script's files are still the ones that were read.
+/// The stamps of a script's files when they were read.
 #[derive(Debug)]
-pub(crate) struct Stamps {
-    metadata: (String, Option<Stamp>),
-    code: (String, Option<Stamp>),
+pub(crate) struct FileStamps {
+    metadata: (String, Option<EntryStamp>),
+    code: (String, Option<EntryStamp>),
 }
 
-impl Stamps {
-    pub(crate) fn fit(&self, root: &Dir) -> bool {
-        [&self.metadata, &self.code]
-            .iter()
-            .all(|(path, stamp)| root.stamp(path) == *stamp && !stamp.is_some_and(Stamp::is_recent))
+impl FileStamps {
+    /// Returns true if the files have not changed since.
+    pub(crate) fn are_current(&self, root: &Dir) -> bool {
+        [&self.metadata, &self.code].iter().all(|(path, stamp)| {
+            root.stamp(path) == *stamp && !stamp.is_some_and(EntryStamp::is_recent)
+        })
     }
 }
 
-impl Root {
-    /// `None`: nothing was ever saved.
-    pub(crate) fn open(path: PathBuf) -> Result<Option<Root>, ScriptError> {
+impl LibraryDir {
+    /// Opens the folder. Returns `None` if it does not exist, because nothing was saved yet.
+    pub(crate) fn open(path: PathBuf) -> Result<Option<LibraryDir>, ScriptError> {
         match Dir::open(&path) {
-            Ok(dir) => Ok(Some(Root { dir, path })),
+            Ok(dir) => Ok(Some(LibraryDir { dir, path })),
             Err(err) if err.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => {
                 let path = path.display().to_string();
@@ -92,14 +95,14 @@ impl Root {
         move |source| ScriptError::Files { path, doing, source }
     }
 
-    /// `None`: there is no such script.
-    pub(crate) fn load(&self, slug: &str) -> Result<Option<Loaded>, ScriptError> {
+    /// Reads a script. Returns `None` if it does not exist.
+    pub(crate) fn load(&self, slug: &str) -> Result<Option<LoadedScript>, ScriptError> {
         load(&self.dir, slug)
             .map_err(|problem| ScriptError::Broken { slug: slug.to_owned(), problem })
     }
 
-    /// The same, after what was edited by hand has become a version. Only under the lock.
-    pub(crate) fn settled(&self, slug: &str) -> Result<Option<Loaded>, ScriptError> {
+    /// Reads a script, and makes a version of a manual edit. Only under the lock.
+    pub(crate) fn load_settled(&self, slug: &str) -> Result<Option<LoadedScript>, ScriptError> {
         let Some(mut loaded) = self.load(slug)? else { return Ok(None) };
         if !loaded.is_settled {
             loaded.settle().map_err(self.failed("written"))?;
@@ -108,11 +111,16 @@ impl Root {
         Ok(Some(loaded))
     }
 
-    /// Only under the lock.
-    pub(crate) fn create(&self, slug: &str, meta: Meta, code: &str) -> Result<Meta, ScriptError> {
-        let now = rfc3339(SystemTime::now());
-        let meta = Meta {
-            script_id: script_id_of(slug, &now),
+    /// Creates a script. Only under the lock.
+    pub(crate) fn create(
+        &self,
+        slug: &str,
+        meta: ScriptMeta,
+        code: &str,
+    ) -> Result<ScriptMeta, ScriptError> {
+        let now = format_rfc3339(SystemTime::now());
+        let meta = ScriptMeta {
+            script_id: derive_script_id(slug, &now),
             created_at: now.clone(),
             updated_at: now,
             version: 1,
@@ -122,8 +130,8 @@ impl Root {
         let unfinished = format!(".new-{slug}");
         let made = (|| {
             self.dir.remove_tree(&unfinished)?;
-            let dir = self.dir.make(&unfinished)?;
-            keep_version(&dir, &meta, code)?;
+            let dir = self.dir.enter_or_create(&unfinished)?;
+            write_version(&dir, &meta, code)?;
             dir.write(&file_name(meta.language), code)?;
             write_metadata(&dir, &meta)?;
             self.dir.rename(&unfinished, slug)
@@ -134,220 +142,238 @@ impl Root {
         made.map_err(self.failed("written")).map(|()| meta)
     }
 
-    /// The next version of a script, or the same one if nothing is new. Only under the lock.
-    pub(crate) fn renew(&self, old: &Loaded, meta: Meta, code: &str) -> Result<Meta, ScriptError> {
-        let same = old.with(meta, code);
-        if same == old.meta {
-            return Ok(same);
+    /// Saves the next version of a script, unless nothing has changed. Only under the lock.
+    pub(crate) fn update(
+        &self,
+        old: &LoadedScript,
+        meta: ScriptMeta,
+        code: &str,
+    ) -> Result<ScriptMeta, ScriptError> {
+        let merged = old.merge(meta, code);
+        if merged == old.meta {
+            return Ok(merged);
         }
-        let next = Meta {
-            updated_at: rfc3339(SystemTime::now()),
+        let next = ScriptMeta {
+            updated_at: format_rfc3339(SystemTime::now()),
             version: old.meta.version.saturating_add(1),
-            ..same
+            ..merged
         };
         replace(&old.dir, &next, code).map_err(self.failed("written")).map(|()| next)
     }
 
-    /// Only under the lock.
-    pub(crate) fn note_run(
+    /// Records a run in the metadata. Only under the lock.
+    pub(crate) fn record_run(
         &self,
-        old: Loaded,
+        old: LoadedScript,
         at: SystemTime,
         ok: bool,
     ) -> Result<(), ScriptError> {
         let mut meta = old.meta;
         meta.run_count = meta.run_count.saturating_add(1);
-        meta.last_run_at = Some(rfc3339(at));
+        meta.last_run_at = Some(format_rfc3339(at));
         meta.last_run_success = Some(ok);
         write_metadata(&old.dir, &meta).map_err(self.failed("written"))
     }
 
-    /// Whether there was one. Only under the lock.
+    /// Deletes a script. Returns false if it did not exist. Only under the lock.
     pub(crate) fn delete(&self, slug: &str) -> Result<bool, ScriptError> {
-        let gone = format!(".gone-{slug}");
+        let deleted = format!(".gone-{slug}");
         (|| {
-            self.dir.remove_tree(&gone)?;
-            match self.dir.rename(slug, &gone) {
+            self.dir.remove_tree(&deleted)?;
+            match self.dir.rename(slug, &deleted) {
                 Ok(()) => {}
                 Err(err) if err.kind() == io::ErrorKind::NotFound => return Ok(false),
                 Err(err) => return Err(err),
             }
-            // It is gone whether or not all of it can be removed.
-            let _ = self.dir.remove_tree(&gone);
+            // Renamed, the script is deleted, even if not all files can be removed.
+            let _ = self.dir.remove_tree(&deleted);
             Ok(true)
         })()
         .map_err(self.failed("written"))
     }
 }
 
-impl Loaded {
-    /// This script as a draft changes it, without what only the folder knows. The same as it is if
-    /// the draft says nothing new.
-    pub(crate) fn with(&self, draft: Meta, code: &str) -> Meta {
-        let kept = &self.meta;
-        Meta {
-            script_id: kept.script_id.clone(),
-            created_at: kept.created_at.clone(),
-            updated_at: kept.updated_at.clone(),
-            last_run_at: kept.last_run_at.clone(),
-            last_run_success: kept.last_run_success,
-            run_count: kept.run_count,
-            version: kept.version,
+impl LoadedScript {
+    /// Merges a draft with what only the folder knows. The result equals the current metadata if
+    /// the draft changes nothing.
+    pub(crate) fn merge(&self, draft: ScriptMeta, code: &str) -> ScriptMeta {
+        let current = &self.meta;
+        ScriptMeta {
+            script_id: current.script_id.clone(),
+            created_at: current.created_at.clone(),
+            updated_at: current.updated_at.clone(),
+            last_run_at: current.last_run_at.clone(),
+            last_run_success: current.last_run_success,
+            run_count: current.run_count,
+            version: current.version,
             sha256: hex_sha256(code),
-            others: kept.others.clone(),
+            others: current.others.clone(),
             ..draft
         }
     }
 
-    /// An earlier version; `None` if it is not kept.
-    pub(crate) fn earlier(&self, version: u32) -> Result<Option<Script>, Broken> {
-        let Some(versions) = self.versions()? else { return Ok(None) };
-        let Some((dir, found, _)) = enter(&versions, &version.to_string())? else {
+    /// Reads a stored version, or `None` if it is not stored.
+    pub(crate) fn read_version(&self, version: u32) -> Result<Option<Script>, ScriptFileError> {
+        let Some(versions) = self.versions_dir()? else { return Ok(None) };
+        let Some((dir, metadata, _)) = read_metadata(&versions, &version.to_string())? else {
             return Ok(None);
         };
-        let Some((language, code, stamp)) = code_of(&dir, found.language)? else {
+        let Some((language, code, stamp)) = read_code(&dir, metadata.language)? else {
             return Ok(None);
         };
-        let place = Place {
+        let facts = FolderFacts {
             slug: &self.meta.name,
             name: Some(self.meta.name.clone()),
             language,
             changed: stamp.changed(),
         };
-        let meta = Meta { version, sha256: hex_sha256(&code), ..found.meta(place) };
+        let meta = ScriptMeta { version, sha256: hex_sha256(&code), ..metadata.complete(facts) };
         check(&meta)?;
         Ok(Some(Script { meta, code, version }))
     }
 
-    /// Of the versions that are kept, oldest first.
-    pub(crate) fn numbers(&self) -> Result<Vec<u32>, Broken> {
-        let Some(versions) = self.versions()? else { return Ok(Vec::new()) };
-        let numbers = kept_numbers(&versions).map_err(|err| Broken::Folder(err.to_string()))?;
-        // What is above was about to be saved, and is not.
+    /// Lists the numbers of the stored versions, oldest first.
+    pub(crate) fn version_numbers(&self) -> Result<Vec<u32>, ScriptFileError> {
+        let Some(versions) = self.versions_dir()? else { return Ok(Vec::new()) };
+        let numbers =
+            list_numbers(&versions).map_err(|err| ScriptFileError::Folder(err.to_string()))?;
+        // A later version belongs to an interrupted save.
         Ok(numbers.into_iter().filter(|number| *number <= self.meta.version).collect())
     }
 
-    /// What its files hold, those of all its versions included.
+    /// Returns the size of all files, including those of all versions.
     pub(crate) fn bytes(&self) -> u64 {
         let files = |dir: &Dir| -> u64 {
             let names = Language::ALL.into_iter().map(file_name).chain([METADATA.to_owned()]);
-            names.filter_map(|name| dir.stamp(&name)).map(Stamp::bytes).sum()
+            names.filter_map(|name| dir.stamp(&name)).map(EntryStamp::bytes).sum()
         };
-        let kept = self.versions().ok().flatten();
-        let kept = kept.map_or(0, |versions| {
-            let numbers = kept_numbers(&versions).unwrap_or_default().into_iter();
+        let versions = self.versions_dir().ok().flatten();
+        let versions_bytes = versions.map_or(0, |versions| {
+            let numbers = list_numbers(&versions).unwrap_or_default().into_iter();
             let dirs = numbers.filter_map(|number| versions.enter(&number.to_string()).ok());
             dirs.flatten().map(|dir| files(&dir)).sum()
         });
-        files(&self.dir) + kept
+        files(&self.dir) + versions_bytes
     }
 
-    fn versions(&self) -> Result<Option<Dir>, Broken> {
-        self.dir.enter(VERSIONS).map_err(|unfit| unusable(VERSIONS, &unfit))
+    fn versions_dir(&self) -> Result<Option<Dir>, ScriptFileError> {
+        self.dir.enter(VERSIONS).map_err(|err| file_error(VERSIONS, &err))
     }
 
     fn settle(&self) -> io::Result<()> {
-        keep_version(&self.dir, &self.meta, &self.code)?;
+        write_version(&self.dir, &self.meta, &self.code)?;
         write_metadata(&self.dir, &self.meta)
     }
 }
 
-fn load(root: &Dir, slug: &str) -> Result<Option<Loaded>, Broken> {
-    let Some((dir, found, metadata)) = enter(root, slug)? else { return Ok(None) };
-    let Some((language, code, stamp)) = code_of(&dir, found.language)? else {
-        return Err(Broken::NoCode);
+fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, ScriptFileError> {
+    let Some((dir, metadata, metadata_stamp)) = read_metadata(root, slug)? else {
+        return Ok(None);
     };
-    let name = found.name().map(str::to_owned).filter(|name| stands_for(name, slug));
-    let is_same_language = found.language == Some(language);
-    let meta = found.meta(Place { slug, name, language, changed: stamp.changed() });
+    let Some((language, code, stamp)) = read_code(&dir, metadata.language)? else {
+        return Err(ScriptFileError::NoCode);
+    };
+    let name = metadata.name().map(str::to_owned).filter(|name| has_slug(name, slug));
+    let is_same_language = metadata.language == Some(language);
+    let facts = FolderFacts { slug, name, language, changed: stamp.changed() };
+    let meta = metadata.complete(facts);
     let sha256 = hex_sha256(&code);
     let is_settled = is_same_language && meta.version > 0 && meta.sha256 == sha256;
-    let stamps = Stamps {
-        metadata: (format!("{slug}/{METADATA}"), metadata),
+    let stamps = FileStamps {
+        metadata: (format!("{slug}/{METADATA}"), metadata_stamp),
         code: (format!("{slug}/{}", file_name(language)), Some(stamp)),
     };
-    let mut loaded = Loaded { meta, code, stamps, is_settled, dir };
+    let mut loaded = LoadedScript { meta, code, stamps, is_settled, dir };
     if !is_settled {
-        loaded.meta = loaded.next(sha256, stamp);
+        loaded.meta = loaded.infer_next_meta(sha256, stamp);
     }
     check(&loaded.meta)?;
     Ok(Some(loaded))
 }
 
-impl Loaded {
-    /// The metadata that belongs to code which is not the one that was saved.
-    fn next(&self, sha256: String, stamp: Stamp) -> Meta {
+impl LoadedScript {
+    /// Returns the metadata for code that differs from the saved code.
+    fn infer_next_meta(&self, sha256: String, stamp: EntryStamp) -> ScriptMeta {
         let version = self.meta.version.saturating_add(1);
-        let cut_short = self.earlier(version).ok().flatten().filter(|script| {
+        let interrupted_save = self.read_version(version).ok().flatten().filter(|script| {
             script.meta.sha256 == sha256 && script.meta.language == self.meta.language
         });
-        let now = self.meta.clone();
-        match cut_short {
-            Some(script) => Meta {
-                last_run_at: now.last_run_at,
-                last_run_success: now.last_run_success,
-                run_count: now.run_count,
+        let current = self.meta.clone();
+        match interrupted_save {
+            Some(script) => ScriptMeta {
+                last_run_at: current.last_run_at,
+                last_run_success: current.last_run_success,
+                run_count: current.run_count,
                 ..script.meta
             },
-            None => Meta { version, sha256, updated_at: rfc3339(stamp.changed()), ..now },
+            None => ScriptMeta {
+                version,
+                sha256,
+                updated_at: format_rfc3339(stamp.changed()),
+                ..current
+            },
         }
     }
 }
 
-/// A folder with metadata in it, or without.
-fn enter(parent: &Dir, name: &str) -> Result<Option<(Dir, Found, Option<Stamp>)>, Broken> {
-    let Some(dir) = parent.enter(name).map_err(|unfit| Broken::Folder(unfit.to_string()))? else {
+/// Opens a script's folder and reads its metadata, which may be missing.
+fn read_metadata(
+    parent: &Dir,
+    name: &str,
+) -> Result<Option<(Dir, MetadataFile, Option<EntryStamp>)>, ScriptFileError> {
+    let Some(dir) = parent.enter(name).map_err(|err| ScriptFileError::Folder(err.to_string()))?
+    else {
         return Ok(None);
     };
     match dir.read(METADATA, MAX_METADATA_BYTES) {
         Ok(Some((text, stamp))) => {
-            let found = serde_json::from_str(&text).map_err(|err| Broken::File {
+            let metadata = serde_json::from_str(&text).map_err(|err| ScriptFileError::File {
                 file: METADATA.to_owned(),
                 problem: err.to_string(),
             })?;
-            Ok(Some((dir, found, Some(stamp))))
+            Ok(Some((dir, metadata, Some(stamp))))
         }
-        Ok(None) => Ok(Some((dir, Found::default(), None))),
-        Err(unfit) => Err(unusable(METADATA, &unfit)),
+        Ok(None) => Ok(Some((dir, MetadataFile::default(), None))),
+        Err(err) => Err(file_error(METADATA, &err)),
     }
 }
 
-/// In the language that the metadata names, or in the one whose file is there.
-fn code_of(
+/// Reads the code, in the language of the metadata or else in any other.
+fn read_code(
     dir: &Dir,
     named: Option<Language>,
-) -> Result<Option<(Language, String, Stamp)>, Broken> {
+) -> Result<Option<(Language, String, EntryStamp)>, ScriptFileError> {
     for language in named.into_iter().chain(Language::ALL) {
         let file = file_name(language);
         match dir.read(&file, MAX_CODE_BYTES as u64) {
             Ok(Some((code, stamp))) => return Ok(Some((language, code, stamp))),
             Ok(None) => {}
-            Err(unfit) => return Err(unusable(&file, &unfit)),
+            Err(err) => return Err(file_error(&file, &err)),
         }
     }
     Ok(None)
 }
 
-/// Puts a version into its folder, whole or not at all, and takes away those that are too many.
-fn keep_version(dir: &Dir, meta: &Meta, code: &str) -> io::Result<()> {
-    let versions = dir.make(VERSIONS)?;
+/// Writes a version atomically, and removes the oldest ones beyond the limit.
+fn write_version(dir: &Dir, meta: &ScriptMeta, code: &str) -> io::Result<()> {
+    let versions = dir.enter_or_create(VERSIONS)?;
     versions.remove_tree(UNFINISHED)?;
-    let unfinished = versions.make(UNFINISHED)?;
+    let unfinished = versions.enter_or_create(UNFINISHED)?;
     unfinished.write(&file_name(meta.language), code)?;
     write_metadata(&unfinished, meta)?;
     let number = meta.version.to_string();
-    // One of this number was about to be saved when its process ended.
+    // Removes a version of an interrupted save.
     versions.remove_tree(&number)?;
     versions.rename(UNFINISHED, &number)?;
-    let kept = kept_numbers(&versions)?;
-    for old in kept.iter().take(kept.len().saturating_sub(VERSIONS_KEPT)) {
+    let numbers = list_numbers(&versions)?;
+    for old in numbers.iter().take(numbers.len().saturating_sub(VERSIONS_KEPT)) {
         versions.remove_tree(&old.to_string())?;
     }
     Ok(())
 }
 
-fn replace(dir: &Dir, meta: &Meta, code: &str) -> io::Result<()> {
-    keep_version(dir, meta, code)?;
+fn replace(dir: &Dir, meta: &ScriptMeta, code: &str) -> io::Result<()> {
+    write_version(dir, meta, code)?;
     dir.write(&file_name(meta.language), code)?;
     write_metadata(dir, meta)?;
     let others = Language::ALL.into_iter().filter(|language| *language != meta.language);
@@ -358,23 +384,23 @@ fn replace(dir: &Dir, meta: &Meta, code: &str) -> io::Result<()> {
     Ok(())
 }
 
-fn kept_numbers(versions: &Dir) -> io::Result<Vec<u32>> {
-    let is_plain =
+fn list_numbers(versions: &Dir) -> io::Result<Vec<u32>> {
+    let is_number =
         |name: &&String| !name.starts_with('0') && name.bytes().all(|b| b.is_ascii_digit());
     let names = versions.names()?;
     let mut numbers: Vec<u32> =
-        names.iter().filter(is_plain).filter_map(|name| name.parse().ok()).collect();
+        names.iter().filter(is_number).filter_map(|name| name.parse().ok()).collect();
     numbers.sort_unstable();
     Ok(numbers)
 }
 
-fn write_metadata(dir: &Dir, meta: &Meta) -> io::Result<()> {
+fn write_metadata(dir: &Dir, meta: &ScriptMeta) -> io::Result<()> {
     let mut text = serde_json::to_string_pretty(meta)?;
     text.push('\n');
     dir.write(METADATA, &text)
 }
 
-/// Left by a process that was killed while it wrote.
+/// Returns true for a temporary file, which a killed process may have left.
 pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with('.')
         && (name.ends_with(".new") || name.starts_with(".new-") || name.starts_with(".gone-"))
@@ -384,14 +410,14 @@ pub(crate) fn file_name(language: Language) -> String {
     format!("script.{}", language.short())
 }
 
-fn stands_for(name: &str, slug: &str) -> bool {
+fn has_slug(name: &str, slug: &str) -> bool {
     ScriptName::parse(name).is_ok_and(|name| name.slug == slug)
 }
 
-fn check(meta: &Meta) -> Result<(), Broken> {
-    meta.check().map_err(|(field, problem)| Broken::Field { field, problem })
+fn check(meta: &ScriptMeta) -> Result<(), ScriptFileError> {
+    meta.check().map_err(|(field, problem)| ScriptFileError::Field { field, problem })
 }
 
-fn unusable(file: &str, unfit: &Unfit) -> Broken {
-    Broken::File { file: file.to_owned(), problem: unfit.to_string() }
+fn file_error(file: &str, error: &FileError) -> ScriptFileError {
+    ScriptFileError::File { file: file.to_owned(), problem: error.to_string() }
 }

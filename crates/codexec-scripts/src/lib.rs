@@ -1,19 +1,18 @@
-//! The library of saved scripts: plain files that people read and edit, and an index beside them.
+//! The library of saved scripts: plain files that people can read and edit, and an index of them.
 //!
 //! ```text
-//! scripts/index.json                        all metadata, made from the folders
-//! scripts/parse-report/script.py            the code as it is now
+//! scripts/index.json                        all metadata, generated from the folders
+//! scripts/parse-report/script.py            the current code
 //! scripts/parse-report/metadata.json
 //! scripts/parse-report/versions/3/..        the same two files, for every save
 //! ```
 //!
-//! The folders are the truth and the index is made from them, so whoever edits a script, copies a
-//! folder in or throws one away by hand is understood. Several servers may share the folder.
+//! The folders are the source of truth and the index is generated from them. So people can edit
+//! scripts, and copy or delete folders by hand. Several servers may share the library.
 //!
-//! Invariant: no file outside of the folder is opened, no link is followed, and nothing is ever
-//! half written: what is replaced is replaced in one step.
+//! Invariant: no file outside of the library is opened, no symlink is followed, and every file is
+//! replaced atomically.
 
-mod catalogue;
 mod dir;
 mod draft;
 mod error;
@@ -23,12 +22,13 @@ mod lock;
 mod meta;
 mod name;
 mod parameters;
+mod script_index;
 mod search;
 mod words;
 
-pub use draft::Draft;
-pub use error::{Broken, Problem, ScriptError};
-pub use folder::{Script, Version};
-pub use library::{Filter, Library, Listed, Saved};
-pub use meta::Meta;
-pub use search::{Hit, Relevance};
+pub use draft::ScriptDraft;
+pub use error::{FieldProblem, ScriptError, ScriptFileError};
+pub use folder::{Script, ScriptVersion};
+pub use library::{Library, SavedScript, ScriptFilter, ScriptPage};
+pub use meta::ScriptMeta;
+pub use search::{MatchedField, ScriptMatch};

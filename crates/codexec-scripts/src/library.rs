@@ -11,132 +11,139 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
 use crate::{
-    Draft, Hit, Meta, Script, ScriptError, Version,
-    catalogue::{Catalogue, Looked},
-    folder::{Loaded, Root, file_name},
-    lock::Lock,
+    Script, ScriptDraft, ScriptError, ScriptMatch, ScriptMeta, ScriptVersion,
+    folder::{LibraryDir, LoadedScript, file_name},
+    lock::LibraryLock,
     name::ScriptName,
     parameters,
+    script_index::{Refreshed, ScriptIndex},
 };
 
-/// How long a writer waits for another process of ours.
-const LOCK_WAIT: Duration = Duration::from_secs(10);
-/// The same for what can be done another time.
-const SHORT_LOCK_WAIT: Duration = Duration::from_millis(250);
+/// How long a writer waits for another process's lock.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// The same for work that can be done later.
+const SHORT_LOCK_TIMEOUT: Duration = Duration::from_millis(250);
 
-const LIMITS: Limits = Limits { pause: Duration::from_secs(1), scripts: 10_000, bytes: 256 << 20 };
-/// Pieces of work at a time.
-const PLACES: usize = 2;
+const LIMITS: LibraryLimits =
+    LibraryLimits { scan_interval: Duration::from_secs(1), scripts: 10_000, bytes: 256 << 20 };
+/// The maximum number of concurrent operations on blocking threads.
+const CONCURRENT_OPERATIONS: usize = 2;
 
-/// The saved scripts of one folder. Cheap to clone; all work on files is done on threads that may
-/// wait, and what was begun is finished when the caller goes away.
+/// The saved scripts of one folder. Cheap to clone. All file access runs on blocking threads, and a
+/// started operation completes even if its caller is dropped.
 #[derive(Clone, Debug)]
 pub struct Library {
     folder: PathBuf,
-    limits: Limits,
-    catalogue: Arc<Mutex<Catalogue>>,
-    /// One writer at a time in this process; the lock on the file is for the others.
-    turn: Arc<Semaphore>,
-    /// How much is done at a time, on threads that others need too.
-    places: Arc<Semaphore>,
+    limits: LibraryLimits,
+    index: Arc<Mutex<ScriptIndex>>,
+    /// Allows one writer in this process; the lock file excludes other processes.
+    writer: Arc<Semaphore>,
+    /// Limits the use of blocking threads, which others need, too.
+    operations: Arc<Semaphore>,
     checker: Arc<Checker>,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
-    /// How long a file that somebody edits may go unseen in lists and searches.
-    pub(crate) pause: Duration,
+pub(crate) struct LibraryLimits {
+    /// How long a manual edit may be missing in lists and searches.
+    pub(crate) scan_interval: Duration,
     pub(crate) scripts: usize,
-    /// Of all scripts with all their versions.
+    /// The size of all scripts with all their versions.
     pub(crate) bytes: u64,
 }
 
-/// What a save has come to.
+/// The result of a save.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Saved {
+pub struct SavedScript {
     pub script_id: String,
     pub name: String,
     pub version: u32,
-    /// Of the code.
+    /// The path of the code.
     pub path: PathBuf,
     pub saved_at: String,
-    /// Whether the name was not there before.
+    /// True if the script did not exist before.
     pub is_new: bool,
 }
 
-/// Which scripts, and which of them.
+/// A filter and a page of the list of scripts.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Filter {
+pub struct ScriptFilter {
     pub language: Option<Language>,
     pub tag: Option<String>,
     pub offset: usize,
     pub limit: usize,
 }
 
-/// A part of the library, in the order of the names.
+/// A page of scripts, ordered by name.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Listed {
-    pub scripts: Vec<Meta>,
-    /// How many fit, shown or not.
+pub struct ScriptPage {
+    pub scripts: Vec<ScriptMeta>,
+    /// The number of matching scripts on all pages.
     pub total: usize,
-    /// Sentences about what is wrong in the folder, and what was mended.
+    /// Sentences about problems in the folder, and about repairs.
     pub notes: Vec<String>,
 }
 
 impl Library {
-    /// Reads and makes nothing yet; the folder is made by the first save.
+    /// Makes a handle of the library without reading it. The first save creates the folder.
     pub fn at(folder: PathBuf) -> Library {
         Library::with_limits(folder, LIMITS)
     }
 
-    pub(crate) fn with_limits(folder: PathBuf, limits: Limits) -> Library {
-        let catalogue = Arc::new(Mutex::new(Catalogue::new(limits.scripts)));
+    pub(crate) fn with_limits(folder: PathBuf, limits: LibraryLimits) -> Library {
+        let index = Arc::new(Mutex::new(ScriptIndex::new(limits.scripts)));
         Library {
             folder,
             limits,
-            catalogue,
-            turn: Arc::new(Semaphore::new(1)),
-            places: Arc::new(Semaphore::new(PLACES)),
+            index,
+            writer: Arc::new(Semaphore::new(1)),
+            operations: Arc::new(Semaphore::new(CONCURRENT_OPERATIONS)),
             checker: Arc::default(),
         }
     }
 
-    /// A new script, or the next version of one. A draft that says nothing new makes no version.
-    pub async fn save(&self, draft: Draft) -> Result<Saved, ScriptError> {
-        self.put(draft, true).await
+    /// Saves a new script or the next version of one. An unchanged draft makes no version.
+    pub async fn save(&self, draft: ScriptDraft) -> Result<SavedScript, ScriptError> {
+        self.save_draft(draft, true).await
     }
 
-    /// A new script. One that is there stays as it is: a draft that would change it is refused.
-    pub async fn add(&self, draft: Draft) -> Result<Saved, ScriptError> {
-        self.put(draft, false).await
+    /// Saves a new script. A draft that would change an existing script is refused.
+    pub async fn add(&self, draft: ScriptDraft) -> Result<SavedScript, ScriptError> {
+        self.save_draft(draft, false).await
     }
 
-    async fn put(&self, draft: Draft, may_replace: bool) -> Result<Saved, ScriptError> {
-        let (name, meta, code) = draft.checked()?;
-        let (most, most_bytes) = (self.limits.scripts, self.limits.bytes);
-        // As the current one, and as a version.
+    async fn save_draft(
+        &self,
+        draft: ScriptDraft,
+        may_replace: bool,
+    ) -> Result<SavedScript, ScriptError> {
+        let (name, meta, code) = draft.validate()?;
+        let (max_scripts, max_bytes) = (self.limits.scripts, self.limits.bytes);
+        // Stored twice: as the current script, and as a version.
         let bytes = 2 * (code.len() + meta.bytes()) as u64;
-        self.write(LOCK_WAIT, move |catalogue, root| {
+        self.write(LOCK_TIMEOUT, move |index, root| {
             let slug = &name.slug;
-            let old = root.settled(slug)?;
-            // THREAT[ORD-4]: code that saves on and on fills the library, and not the disk.
-            if catalogue.bytes() + bytes > most_bytes {
-                return Err(ScriptError::TooLarge { most_mib: most_bytes >> 20 });
+            let old = root.load_settled(slug)?;
+            // THREAT[ORD-4]: code that saves in a loop fills the library, but not the disk.
+            if index.bytes() + bytes > max_bytes {
+                return Err(ScriptError::TooLarge { most_mib: max_bytes >> 20 });
             }
             let is_new = old.is_none();
             let meta = match old {
-                None if catalogue.is_full() => return Err(ScriptError::Full { most }),
+                None if index.is_full() => {
+                    return Err(ScriptError::Full { most: max_scripts });
+                }
                 None => root.create(slug, meta, &code)?,
                 Some(old) if old.meta.name != name.name => {
                     return Err(ScriptError::NameTaken { given: name.name, taken: old.meta.name });
                 }
-                Some(old) if !may_replace && old.with(meta.clone(), &code) != old.meta => {
+                Some(old) if !may_replace && old.merge(meta.clone(), &code) != old.meta => {
                     return Err(ScriptError::Exists { name: name.name });
                 }
-                Some(old) => root.renew(&old, meta, &code)?,
+                Some(old) => root.update(&old, meta, &code)?,
             };
-            catalogue.changed(root, slug);
-            Ok(Saved {
+            index.update(root, slug);
+            Ok(SavedScript {
                 path: root.path.join(slug).join(file_name(meta.language)),
                 script_id: meta.script_id,
                 name: meta.name,
@@ -148,42 +155,42 @@ impl Library {
         .await
     }
 
-    /// As it is on disk at this moment, or an earlier version of it.
+    /// Reads a script from disk: its current version, or another one.
     pub async fn get(&self, name: &str, version: Option<u32>) -> Result<Script, ScriptError> {
         let loaded = self.load(name).await?;
         let current = loaded.meta.version;
         let Some(version) = version.filter(|version| *version != current) else {
-            let (meta, code) = (loaded.meta.shown(), loaded.code);
+            let (meta, code) = (loaded.meta.without_hidden(), loaded.code);
             return Ok(Script { meta, code, version: current });
         };
         let name = loaded.meta.name.clone();
-        self.blocking(move || {
+        self.run_blocking(move || {
             let broken = |problem| ScriptError::Broken { slug: name.clone(), problem };
-            let kept = loaded.numbers().map_err(broken)?;
-            let earlier = match kept.contains(&version) {
-                true => loaded.earlier(version).map_err(broken)?,
+            let stored = loaded.version_numbers().map_err(broken)?;
+            let script = match stored.contains(&version) {
+                true => loaded.read_version(version).map_err(broken)?,
                 false => None,
             };
-            let script = earlier.ok_or_else(|| {
+            let script = script.ok_or_else(|| {
                 let name = loaded.meta.name.clone();
-                ScriptError::NoVersion { name, version, kept }
+                ScriptError::NoVersion { name, version, kept: stored }
             })?;
-            Ok(Script { meta: script.meta.shown(), ..script })
+            Ok(Script { meta: script.meta.without_hidden(), ..script })
         })
         .await
     }
 
-    /// The versions that are kept, newest first.
-    pub async fn versions(&self, name: &str) -> Result<Vec<Version>, ScriptError> {
+    /// Lists the stored versions, newest first.
+    pub async fn list_versions(&self, name: &str) -> Result<Vec<ScriptVersion>, ScriptError> {
         let loaded = self.load(name).await?;
-        self.blocking(move || {
+        self.run_blocking(move || {
             let slug = loaded.meta.name.clone();
             let broken = |problem| ScriptError::Broken { slug: slug.clone(), problem };
             let mut versions = Vec::new();
-            for number in loaded.numbers().map_err(broken)?.into_iter().rev() {
-                // One that was damaged by hand hides none of the others.
-                if let Ok(Some(script)) = loaded.earlier(number) {
-                    versions.push(Version {
+            for number in loaded.version_numbers().map_err(broken)?.into_iter().rev() {
+                // A damaged version is skipped.
+                if let Ok(Some(script)) = loaded.read_version(number) {
+                    versions.push(ScriptVersion {
                         version: number,
                         saved_at: script.meta.updated_at,
                         language: script.meta.language,
@@ -197,79 +204,83 @@ impl Library {
         .await
     }
 
-    pub async fn list(&self, filter: Filter) -> Result<Listed, ScriptError> {
-        self.read(move |catalogue| {
+    pub async fn list(&self, filter: ScriptFilter) -> Result<ScriptPage, ScriptError> {
+        self.read(move |index| {
             let tag = filter.tag.map(|tag| tag.to_lowercase());
-            let fits = |meta: &Meta| {
+            let is_match = |meta: &ScriptMeta| {
                 filter.language.is_none_or(|language| meta.language == language)
                     && tag.as_ref().is_none_or(|tag| {
                         meta.tags.iter().any(|known| known.to_lowercase() == *tag)
                     })
             };
-            let fitting = || catalogue.entries().filter(|entry| fits(&entry.meta));
-            let total = fitting().count();
-            let page = fitting().skip(filter.offset).take(filter.limit);
-            let scripts = page.map(|entry| entry.meta.shown()).collect();
-            Listed { scripts, total, notes: catalogue.notes() }
+            let matching = || index.entries().filter(|entry| is_match(&entry.meta));
+            let total = matching().count();
+            let page = matching().skip(filter.offset).take(filter.limit);
+            let scripts = page.map(|entry| entry.meta.without_hidden()).collect();
+            ScriptPage { scripts, total, notes: index.take_notes() }
         })
         .await
     }
 
-    /// Best first. A query without a word in it finds everything.
-    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<Hit>, ScriptError> {
+    /// Returns the best matches first. A query without words matches everything.
+    pub async fn search(&self, query: &str, limit: usize) -> Result<Vec<ScriptMatch>, ScriptError> {
         let query = query.to_owned();
-        self.read(move |catalogue| catalogue.search(&query, limit)).await
+        self.read(move |index| index.search(&query, limit)).await
     }
 
-    /// The scripts that are tools of their own, in the order of their names.
-    pub async fn exposed(&self) -> Result<Vec<Meta>, ScriptError> {
-        self.read(move |catalogue| {
-            let exposed = catalogue.entries().filter(|entry| entry.meta.expose);
-            exposed.map(|entry| entry.meta.shown()).collect()
+    /// Lists the scripts that are exposed as MCP tools, ordered by name.
+    pub async fn list_exposed(&self) -> Result<Vec<ScriptMeta>, ScriptError> {
+        self.read(move |index| {
+            let exposed = index.entries().filter(|entry| entry.meta.expose);
+            exposed.map(|entry| entry.meta.without_hidden()).collect()
         })
         .await
     }
 
-    /// Takes a script away with all its versions, also one whose files are broken.
+    /// Deletes a script with all its versions, even if its files are broken.
     pub async fn delete(&self, name: &str) -> Result<(), ScriptError> {
         let name = ScriptName::parse(name)?;
         if !self.folder.exists() {
             return Err(self.not_found(&name.name).await);
         }
         let slug = name.slug;
-        let was_there = self
-            .write(LOCK_WAIT, move |catalogue, root| {
-                let was_there = root.delete(&slug)?;
-                catalogue.changed(root, &slug);
-                Ok(was_there)
+        let existed = self
+            .write(LOCK_TIMEOUT, move |index, root| {
+                let existed = root.delete(&slug)?;
+                index.update(root, &slug);
+                Ok(existed)
             })
             .await?;
-        if was_there { Ok(()) } else { Err(self.not_found(&name.name).await) }
+        if existed { Ok(()) } else { Err(self.not_found(&name.name).await) }
     }
 
-    /// Notes that a script was run.
-    pub async fn ran(&self, name: &str, at: SystemTime, ok: bool) -> Result<(), ScriptError> {
-        let name = ScriptName::parse(name)?;
-        let given = name.name.clone();
-        self.write(LOCK_WAIT, move |catalogue, root| {
-            let Some(loaded) = root.settled(&name.slug)? else {
-                let nearest = catalogue.nearest(&given);
-                return Err(ScriptError::NotFound { name: given, nearest });
+    /// Records a run of a script.
+    pub async fn record_run(
+        &self,
+        name: &str,
+        at: SystemTime,
+        ok: bool,
+    ) -> Result<(), ScriptError> {
+        let ScriptName { name, slug } = ScriptName::parse(name)?;
+        self.write(LOCK_TIMEOUT, move |index, root| {
+            let Some(loaded) = root.load_settled(&slug)? else {
+                let nearest = index.nearest(&name);
+                return Err(ScriptError::NotFound { name, nearest });
             };
-            root.note_run(loaded, at, ok)?;
-            catalogue.changed(root, &name.slug);
+            root.record_run(loaded, at, ok)?;
+            index.update(root, &slug);
             Ok(())
         })
         .await
     }
 
-    /// Fails if this cannot be the input of a run. A script without parameters takes anything.
+    /// Checks the input of a run. A script without parameters accepts any input.
     ///
-    /// THREAT[ORD-3]: taken apart and checked beside the event loop, and only where it must be.
-    pub async fn check_input(&self, meta: &Meta, input: &Json) -> Result<(), ScriptError> {
+    /// THREAT[ORD-3]: the input is parsed and checked off the event loop, and only if needed.
+    pub async fn check_input(&self, meta: &ScriptMeta, input: &Json) -> Result<(), ScriptError> {
         let Some(schema) = meta.parameters.clone() else { return Ok(()) };
         let (checker, name, input) = (self.checker.clone(), meta.name.clone(), input.clone());
-        self.blocking(move || {
+        self.run_blocking(move || {
             let input = input.to_value().unwrap_or(Value::Null);
             parameters::check(&checker, &schema, &input)
                 .map_err(|wrong| ScriptError::Input { name, wrong })
@@ -277,32 +288,32 @@ impl Library {
         .await
     }
 
-    async fn load(&self, name: &str) -> Result<Loaded, ScriptError> {
+    async fn load(&self, name: &str) -> Result<LoadedScript, ScriptError> {
         let ScriptName { name, slug } = ScriptName::parse(name)?;
-        let (path, wanted) = (self.folder.clone(), slug.clone());
-        let found = self
-            .blocking(move || match Root::open(path)? {
-                Some(root) => root.load(&wanted),
+        let (path, slug_to_load) = (self.folder.clone(), slug.clone());
+        let loaded = self
+            .run_blocking(move || match LibraryDir::open(path)? {
+                Some(root) => root.load(&slug_to_load),
                 None => Ok(None),
             })
             .await?;
-        let Some(loaded) = found else { return Err(self.not_found(&name).await) };
+        let Some(loaded) = loaded else { return Err(self.not_found(&name).await) };
         if loaded.is_settled {
             return Ok(loaded);
         }
         let settled = self
-            .write(SHORT_LOCK_WAIT, move |catalogue, root| {
-                let settled = root.settled(&slug)?;
-                catalogue.changed(root, &slug);
+            .write(SHORT_LOCK_TIMEOUT, move |index, root| {
+                let settled = root.load_settled(&slug)?;
+                index.update(root, &slug);
                 Ok(settled)
             })
             .await;
         match settled {
             Ok(Some(settled)) => Ok(settled),
             Ok(None) => Err(self.not_found(&name).await),
-            // A library that cannot be written can be read.
+            // A read-only library can still be read.
             Err(err) => {
-                tracing::warn!(error = %err, script = name, "an edit makes no version yet");
+                tracing::warn!(error = %err, script = name, "cannot make a version of an edit yet");
                 Ok(loaded)
             }
         }
@@ -310,28 +321,28 @@ impl Library {
 
     async fn not_found(&self, name: &str) -> ScriptError {
         let name = name.to_owned();
-        let found = self.read(move |catalogue| {
-            let nearest = catalogue.nearest(&name);
+        let error = self.read(move |index| {
+            let nearest = index.nearest(&name);
             ScriptError::NotFound { name, nearest }
         });
-        found.await.unwrap_or_else(|err| err)
+        error.await.unwrap_or_else(|err| err)
     }
 
-    /// Works with a catalogue that is up to date with the folder.
+    /// Runs `work` on an index that is up to date with the folder.
     async fn read<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Catalogue) -> T + Send + 'static,
+        work: impl FnOnce(&mut ScriptIndex) -> T + Send + 'static,
     ) -> Result<T, ScriptError> {
-        let (path, pause) = (self.folder.clone(), self.limits.pause);
+        let (path, scan_interval) = (self.folder.clone(), self.limits.scan_interval);
         let done = self
-            .with_catalogue(move |catalogue| {
-                let Some(root) = Root::open(path)? else {
-                    catalogue.clear();
-                    return Ok(Ok(work(catalogue)));
+            .with_index(move |index| {
+                let Some(root) = LibraryDir::open(path)? else {
+                    index.clear();
+                    return Ok(Ok(work(index)));
                 };
-                match catalogue.look(&root, pause).map_err(root.failed("read"))? {
-                    Looked::Fine => Ok(Ok(work(catalogue))),
-                    Looked::HasWork => Ok(Err(work)),
+                match index.refresh(&root, scan_interval).map_err(root.failed("read"))? {
+                    Refreshed::UpToDate => Ok(Ok(work(index))),
+                    Refreshed::NeedsRepair => Ok(Err(work)),
                 }
             })
             .await?;
@@ -339,47 +350,47 @@ impl Library {
             Ok(done) => return Ok(done),
             Err(work) => work,
         };
-        // A library that cannot be written can be read.
-        if let Err(err) = self.write(SHORT_LOCK_WAIT, Catalogue::mend).await {
-            tracing::warn!(error = %err, "the script library cannot be mended");
+        // A read-only library can still be read.
+        if let Err(err) = self.write(SHORT_LOCK_TIMEOUT, ScriptIndex::repair).await {
+            tracing::warn!(error = %err, "the script library cannot be repaired");
         }
-        self.with_catalogue(move |catalogue| Ok(work(catalogue))).await
+        self.with_index(move |index| Ok(work(index))).await
     }
 
     async fn write<T: Send + 'static>(
         &self,
-        patience: Duration,
-        work: impl FnOnce(&mut Catalogue, &Root) -> Result<T, ScriptError> + Send + 'static,
+        lock_timeout: Duration,
+        work: impl FnOnce(&mut ScriptIndex, &LibraryDir) -> Result<T, ScriptError> + Send + 'static,
     ) -> Result<T, ScriptError> {
         let failed = |source| ScriptError::Files {
             path: self.folder.display().to_string(),
             doing: "written",
             source,
         };
-        let turn = self.turn.clone().acquire_owned().await;
-        let lock = Lock::of(&self.folder, patience).await.map_err(failed)?;
+        let writer = self.writer.clone().acquire_owned().await;
+        let lock = LibraryLock::acquire(&self.folder, lock_timeout).await.map_err(failed)?;
         let lock = lock.ok_or(ScriptError::Busy)?;
         let path = self.folder.clone();
-        let gone = failed(io::ErrorKind::NotFound.into());
-        self.with_catalogue(move |catalogue| {
-            let root = Root::open(path)?.ok_or(gone)?;
-            let done = catalogue.catch_up(&root).and_then(|()| work(catalogue, &root));
-            drop((lock, turn));
+        let missing = failed(io::ErrorKind::NotFound.into());
+        self.with_index(move |index| {
+            let root = LibraryDir::open(path)?.ok_or(missing)?;
+            let done = index.catch_up(&root).and_then(|()| work(index, &root));
+            drop((lock, writer));
             done
         })
         .await
     }
 
-    async fn with_catalogue<T: Send + 'static>(
+    async fn with_index<T: Send + 'static>(
         &self,
-        work: impl FnOnce(&mut Catalogue) -> Result<T, ScriptError> + Send + 'static,
+        work: impl FnOnce(&mut ScriptIndex) -> Result<T, ScriptError> + Send + 'static,
     ) -> Result<T, ScriptError> {
-        let catalogue = self.catalogue.clone();
-        self.blocking(move || work(&mut catalogue.lock().unwrap_or_else(PoisonError::into_inner)))
+        let index = self.index.clone();
+        self.run_blocking(move || work(&mut index.lock().unwrap_or_else(PoisonError::into_inner)))
             .await
     }
 
-    async fn blocking<T: Send + 'static>(
+    async fn run_blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> Result<T, ScriptError> + Send + 'static,
     ) -> Result<T, ScriptError> {
@@ -387,10 +398,10 @@ impl Library {
             let path = self.folder.display().to_string();
             ScriptError::Files { path, doing: "used", source: err }
         };
-        let places = Arc::clone(&self.places).acquire_owned();
-        let place = places.await.map_err(|err| failed(io::Error::other(err)))?;
+        let permit = Arc::clone(&self.operations).acquire_owned();
+        let permit = permit.await.map_err(|err| failed(io::Error::other(err)))?;
         let done = spawn_blocking(move || {
-            let _place = place;
+            let _permit = permit;
             work()
         });
         done.await.unwrap_or_else(|err| Err(failed(io::Error::other(err))))

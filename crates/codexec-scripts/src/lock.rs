@@ -9,17 +9,20 @@ use std::{
 use nix::fcntl::OFlag;
 use tokio::time::Instant;
 
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// One writer at a time, among all processes that share the library. Ends when it is dropped.
+/// The lock of the library, which one process at a time holds. Dropping it releases the lock.
 #[derive(Debug)]
-pub(crate) struct Lock {
+pub(crate) struct LibraryLock {
     _file: File,
 }
 
-impl Lock {
-    /// `None`: somebody else had it all the time.
-    pub(crate) async fn of(folder: &Path, patience: Duration) -> io::Result<Option<Lock>> {
+impl LibraryLock {
+    /// Acquires the lock. Returns `None` after the timeout.
+    pub(crate) async fn acquire(
+        folder: &Path,
+        timeout: Duration,
+    ) -> io::Result<Option<LibraryLock>> {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let file = OpenOptions::new()
             .write(true)
@@ -28,13 +31,13 @@ impl Lock {
             .mode(0o600)
             .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
             .open(folder.join(".lock"))?;
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + timeout;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Some(Lock { _file: file })),
-                // The kernel tells nobody when a lock is free, but by a thread that hangs.
+                Ok(()) => return Ok(Some(LibraryLock { _file: file })),
+                // `flock` has no async wait, so this polls.
                 Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    tokio::time::sleep(LOCK_PAUSE).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                 }
                 Err(TryLockError::WouldBlock) => return Ok(None),
                 Err(TryLockError::Error(err)) => return Err(err),

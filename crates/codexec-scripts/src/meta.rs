@@ -1,25 +1,25 @@
-//! What is known of a script beside its code, as it stands in `metadata.json`.
+//! The metadata of a script, as in `metadata.json`.
 
 use std::time::SystemTime;
 
-use codexec_types::{Language, PackageName, is_hidden, parse_time, rfc3339};
+use codexec_types::{Language, PackageName, format_rfc3339, is_hidden, parse_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::{error::Problem, parameters};
+use crate::{error::FieldProblem, parameters};
 
 pub(crate) const MAX_DESCRIPTION_BYTES: usize = 4 << 10;
 pub(crate) const MAX_TAGS: usize = 50;
 pub(crate) const MAX_TAG_CHARS: usize = 64;
 pub(crate) const MAX_PACKAGES: usize = 100;
 pub(crate) const MAX_PARAMETERS_BYTES: usize = 64 << 10;
-/// All of the above in JSON, and what somebody has added by hand.
+/// The limit on `metadata.json`, including fields that people have added.
 pub(crate) const MAX_METADATA_BYTES: u64 = 256 << 10;
 
-/// Everything about a script but its code. Moments are written as in RFC 3339, in UTC.
+/// The metadata of a script. Times are in RFC 3339, in UTC.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Meta {
+pub struct ScriptMeta {
     pub script_id: String,
     pub name: String,
     pub description: String,
@@ -28,7 +28,7 @@ pub struct Meta {
     pub packages: Vec<String>,
     /// A JSON Schema for the `input` of a run.
     pub parameters: Option<Value>,
-    /// Whether the script is a tool of its own.
+    /// True if the script is exposed as an MCP tool.
     pub expose: bool,
     pub source_execution_id: Option<String>,
     pub created_at: String,
@@ -37,17 +37,17 @@ pub struct Meta {
     pub last_run_success: Option<bool>,
     pub run_count: u64,
     pub version: u32,
-    /// Of the code; another one tells that the code was edited by hand.
+    /// The hash of the code. A different one means that the code was edited by hand.
     pub sha256: String,
-    /// What somebody else has written there stays there.
+    /// Unknown fields, which are preserved.
     #[serde(flatten)]
     pub(crate) others: Map<String, Value>,
 }
 
-/// `metadata.json` as people leave it: everything may be missing.
+/// `metadata.json` as people may have edited it: every field may be missing.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Found {
+pub(crate) struct MetadataFile {
     script_id: Option<String>,
     name: Option<String>,
     description: Option<String>,
@@ -68,92 +68,92 @@ pub(crate) struct Found {
     others: Map<String, Value>,
 }
 
-impl Meta {
-    /// As it is shown to people and models.
+impl ScriptMeta {
+    /// Returns a copy without hidden characters, for people and models.
     ///
-    /// THREAT[SCR-3]: a description is somebody's data. It stays in the file as it was given, and
-    /// is shown without what nobody can see; the other texts cannot have such characters.
-    pub(crate) fn shown(&self) -> Meta {
-        let mut shown = self.clone();
-        shown.description.retain(|c| !is_hidden(c));
-        shown
+    /// THREAT[SCR-3]: a description is untrusted. The file keeps it unchanged, but hidden
+    /// characters are never shown. The other texts cannot contain hidden characters.
+    pub(crate) fn without_hidden(&self) -> ScriptMeta {
+        let mut visible = self.clone();
+        visible.description.retain(|c| !is_hidden(c));
+        visible
     }
 
-    /// How long its JSON text is.
+    /// Returns the length of the metadata as JSON.
     pub(crate) fn bytes(&self) -> usize {
         serde_json::to_string(self).map_or(0, |text| text.len())
     }
 
-    pub(crate) fn check(&self) -> Result<(), (&'static str, Problem)> {
+    pub(crate) fn check(&self) -> Result<(), (&'static str, FieldProblem)> {
         let too_long = |field, found, most| match found > most {
-            true => Err((field, Problem::TooLong { found, most })),
+            true => Err((field, FieldProblem::TooLong { found, most })),
             false => Ok(()),
         };
         let too_many = |field, found, most| match found > most {
-            true => Err((field, Problem::TooMany { found, most })),
+            true => Err((field, FieldProblem::TooMany { found, most })),
             false => Ok(()),
         };
         too_long("description", self.description.len(), MAX_DESCRIPTION_BYTES)?;
         too_many("tags", self.tags.len(), MAX_TAGS)?;
         if let Some(tag) = self.tags.iter().find(|tag| !is_tag(tag)) {
-            return Err(("tags", Problem::Tag(tag.chars().take(80).collect())));
+            return Err(("tags", FieldProblem::Tag(tag.chars().take(80).collect())));
         }
         too_many("packages", self.packages.len(), MAX_PACKAGES)?;
         for package in &self.packages {
             PackageName::parse(self.language, package).map_err(|err| ("packages", err.into()))?;
         }
         if let Some(id) = self.source_execution_id.as_deref().filter(|id| !is_execution_id(id)) {
-            let shown = id.chars().take(80).collect();
-            return Err(("source_execution_id", Problem::ExecutionId(shown)));
+            let id = id.chars().take(80).collect();
+            return Err(("source_execution_id", FieldProblem::ExecutionId(id)));
         }
         if let Some(schema) = &self.parameters {
             let text = schema.to_string();
             too_long("parameters", text.len(), MAX_PARAMETERS_BYTES)?;
             if has_hidden(schema) {
-                let problem = "it has invisible characters in it".to_owned();
-                return Err(("parameters", Problem::Schema(problem)));
+                let problem = "it contains hidden characters".to_owned();
+                return Err(("parameters", FieldProblem::Schema(problem)));
             }
-            parameters::examine_parameters(schema)
-                .map_err(|why| ("parameters", Problem::Schema(why)))?;
+            parameters::validate_parameters(schema)
+                .map_err(|problem| ("parameters", FieldProblem::Schema(problem)))?;
         }
         Ok(())
     }
 }
 
-/// What the folder itself tells, for where its metadata says nothing or something else.
-pub(crate) struct Place<'a> {
+/// Facts from the folder itself, which take precedence over its metadata.
+pub(crate) struct FolderFacts<'a> {
     pub(crate) slug: &'a str,
     pub(crate) name: Option<String>,
     pub(crate) language: Language,
     pub(crate) changed: SystemTime,
 }
 
-impl Found {
+impl MetadataFile {
     pub(crate) fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    /// `place.name` is the name only if it stands for this folder: a copied folder still has the
-    /// name and the id of the one it was copied from.
-    pub(crate) fn meta(self, place: Place<'_>) -> Meta {
-        let is_own = place.name.is_some();
-        let moment = |text: Option<String>| text.filter(|text| parse_time(text).is_some());
-        let changed = rfc3339(place.changed);
-        let created_at = moment(self.created_at).unwrap_or_else(|| changed.clone());
+    /// Completes the metadata. `facts.name` is `None` if the name in the file does not belong to
+    /// the folder: a copied folder still has the name and the id of the original.
+    pub(crate) fn complete(self, facts: FolderFacts<'_>) -> ScriptMeta {
+        let is_own = facts.name.is_some();
+        let valid_time = |text: Option<String>| text.filter(|text| parse_time(text).is_some());
+        let changed = format_rfc3339(facts.changed);
+        let created_at = valid_time(self.created_at).unwrap_or_else(|| changed.clone());
         let script_id = self.script_id.filter(|id| is_own && is_script_id(id));
-        Meta {
-            script_id: script_id.unwrap_or_else(|| script_id_of(place.slug, "")),
-            name: place.name.unwrap_or_else(|| place.slug.to_owned()),
+        ScriptMeta {
+            script_id: script_id.unwrap_or_else(|| derive_script_id(facts.slug, "")),
+            name: facts.name.unwrap_or_else(|| facts.slug.to_owned()),
             description: self.description.unwrap_or_default(),
-            language: place.language,
+            language: facts.language,
             tags: self.tags.unwrap_or_default(),
             packages: self.packages.unwrap_or_default(),
             parameters: self.parameters,
             expose: self.expose.unwrap_or_default(),
             source_execution_id: self.source_execution_id,
-            updated_at: moment(self.updated_at).unwrap_or(changed),
+            updated_at: valid_time(self.updated_at).unwrap_or(changed),
             created_at,
-            last_run_at: moment(self.last_run_at),
+            last_run_at: valid_time(self.last_run_at),
             last_run_success: self.last_run_success,
             run_count: self.run_count.unwrap_or_default(),
             version: self.version.unwrap_or_default(),
@@ -163,8 +163,9 @@ impl Found {
     }
 }
 
-/// Stable for a script's life, and another one when a script of that name is made anew.
-pub(crate) fn script_id_of(slug: &str, created_at: &str) -> String {
+/// Derives a script's id, which is stable for its life, and different if a script of the same name
+/// is created again.
+pub(crate) fn derive_script_id(slug: &str, created_at: &str) -> String {
     let mut hex = hex_sha256(&format!("{slug}\n{created_at}"));
     hex.truncate(16);
     format!("script_{hex}")

@@ -1,4 +1,4 @@
-//! Which scripts fit a request best.
+//! Ranked search for scripts.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -6,214 +6,216 @@ use std::{
 };
 
 use crate::{
-    meta::Meta,
-    words::{code_words, split, stem, words},
+    meta::ScriptMeta,
+    words::{code_words, split, stem, unique_words},
 };
 
-/// What comes after is not looked for.
+/// Further words of a query are ignored.
 const QUERY_WORDS: usize = 24;
 
-/// How well a place has a word, from 0 to 1.
-const WHOLE: f64 = 1.0;
-const OTHER_FORM: f64 = 0.8;
-const BEGINNING: f64 = 0.6;
+/// The weight of each kind of match, from 0 to 1.
+const EXACT: f64 = 1.0;
+const SAME_STEM: f64 = 0.8;
+const PREFIX: f64 = 0.6;
 
-/// What was found, and how well it fits.
+/// A script that matches a query.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Hit {
-    pub meta: Meta,
-    pub relevance: Relevance,
-    /// Larger is better; it says nothing beyond one search.
+pub struct ScriptMatch {
+    pub meta: ScriptMeta,
+    pub relevance: MatchedField,
+    /// Larger is better. Comparable only within one search.
     pub score: f64,
 }
 
-/// The weightiest place where a word of the request stands.
+/// The most important field of a script that contains a word of the query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Relevance {
+pub enum MatchedField {
     Name,
     Tag,
     Description,
     Code,
 }
 
-impl Relevance {
+impl MatchedField {
     pub fn as_str(self) -> &'static str {
         match self {
-            Relevance::Name => "name_match",
-            Relevance::Tag => "tag_match",
-            Relevance::Description => "description_match",
-            Relevance::Code => "code_match",
+            MatchedField::Name => "name_match",
+            MatchedField::Tag => "tag_match",
+            MatchedField::Description => "description_match",
+            MatchedField::Code => "code_match",
         }
     }
 
     fn weight(self) -> f64 {
         match self {
-            Relevance::Name => 8.0,
-            Relevance::Tag => 5.0,
-            Relevance::Description => 3.0,
-            Relevance::Code => 1.0,
+            MatchedField::Name => 8.0,
+            MatchedField::Tag => 5.0,
+            MatchedField::Description => 3.0,
+            MatchedField::Code => 1.0,
         }
     }
 }
 
-/// Stands for one script in a [`Lexicon`]; small, and used again when a script is gone.
+/// The number of a script in a [`Lexicon`]; small, and reused after a script is removed.
 pub(crate) type Number = usize;
 
-/// The words of one script, by where they stand.
+/// The words of one script, each with its field.
 #[derive(Debug)]
-pub(crate) struct Places {
-    words: Vec<(Relevance, Box<str>)>,
+pub(crate) struct ScriptWords {
+    words: Vec<(MatchedField, Box<str>)>,
 }
 
-impl Places {
-    pub(crate) fn of(meta: &Meta, code: &str) -> Places {
-        let places = [
-            (Relevance::Name, words(&meta.name)),
-            (Relevance::Tag, words(&meta.tags.join(" "))),
-            (Relevance::Description, words(&meta.shown().description)),
-            (Relevance::Code, code_words(code)),
+impl ScriptWords {
+    pub(crate) fn new(meta: &ScriptMeta, code: &str) -> ScriptWords {
+        let fields = [
+            (MatchedField::Name, unique_words(&meta.name)),
+            (MatchedField::Tag, unique_words(&meta.tags.join(" "))),
+            (MatchedField::Description, unique_words(&meta.without_hidden().description)),
+            (MatchedField::Code, code_words(code)),
         ];
-        let each = places
+        let each = fields
             .into_iter()
-            .flat_map(|(place, words)| words.into_iter().map(move |word| (place, word)));
-        Places { words: each.collect() }
+            .flat_map(|(field, words)| words.into_iter().map(move |word| (field, word)));
+        ScriptWords { words: each.collect() }
     }
 }
 
-/// All words of all scripts, and where they stand.
+/// The inverted index: each word with the scripts and fields that contain it.
 #[derive(Debug, Default)]
 pub(crate) struct Lexicon {
-    words: BTreeMap<Box<str>, Vec<(Number, Relevance)>>,
-    /// Code has names and no grammar, so it has no other forms of a word.
-    stems: HashMap<Box<str>, Vec<(Number, Relevance)>>,
-    /// How many were ever given out, and which of them are free.
+    words: BTreeMap<Box<str>, Vec<(Number, MatchedField)>>,
+    /// The same by stem. Not for code, which contains names and no grammar.
+    stems: HashMap<Box<str>, Vec<(Number, MatchedField)>>,
+    /// How many numbers were ever used, and which of them are free.
     numbers: usize,
     free: Vec<Number>,
 }
 
-/// How well one script fits.
+/// How well one script matches a query.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Fit {
-    pub(crate) relevance: Relevance,
+pub(crate) struct MatchScore {
+    pub(crate) relevance: MatchedField,
     pub(crate) score: f64,
-    matched: u32,
+    matched_words: u32,
 }
 
 impl Lexicon {
-    pub(crate) fn add(&mut self, places: &Places) -> Number {
+    pub(crate) fn add(&mut self, script: &ScriptWords) -> Number {
         let number = self.free.pop().unwrap_or(self.numbers);
         self.numbers = self.numbers.max(number + 1);
-        for (place, word) in &places.words {
-            self.words.entry(word.clone()).or_default().push((number, *place));
-            if *place != Relevance::Code {
-                self.stems.entry(stem(word).into()).or_default().push((number, *place));
+        for (field, word) in &script.words {
+            self.words.entry(word.clone()).or_default().push((number, *field));
+            if *field != MatchedField::Code {
+                self.stems.entry(stem(word).into()).or_default().push((number, *field));
             }
         }
         number
     }
 
-    pub(crate) fn remove(&mut self, number: Number, places: &Places) {
+    pub(crate) fn remove(&mut self, number: Number, script: &ScriptWords) {
         self.free.push(number);
-        for (_, word) in &places.words {
-            if let Some(where_it_stands) = self.words.get_mut(word) {
-                where_it_stands.retain(|(other, _)| *other != number);
-                if where_it_stands.is_empty() {
+        for (_, word) in &script.words {
+            if let Some(occurrences) = self.words.get_mut(word) {
+                occurrences.retain(|(other, _)| *other != number);
+                if occurrences.is_empty() {
                     self.words.remove(word);
                 }
             }
-            if let Some(where_it_stands) = self.stems.get_mut(stem(word)) {
-                where_it_stands.retain(|(other, _)| *other != number);
-                if where_it_stands.is_empty() {
+            if let Some(occurrences) = self.stems.get_mut(stem(word)) {
+                occurrences.retain(|(other, _)| *other != number);
+                if occurrences.is_empty() {
                     self.stems.remove(stem(word));
                 }
             }
         }
     }
 
-    /// How well each script fits, by its number; `None` if the request has no word in it.
-    pub(crate) fn fits(&self, query: &str) -> Option<Vec<Fit>> {
-        let mut wanted: Vec<String> = Vec::new();
+    /// Scores each script by its number. Returns `None` if the query has no words.
+    pub(crate) fn score(&self, query: &str) -> Option<Vec<MatchScore>> {
+        let mut query_words: Vec<String> = Vec::new();
         for word in split(query).take(QUERY_WORDS) {
-            if !wanted.contains(&word) {
-                wanted.push(word);
+            if !query_words.contains(&word) {
+                query_words.push(word);
             }
         }
-        let mut fits = vec![Fit::NONE; self.numbers];
-        for word in &wanted {
-            let bests = self.bests(word);
-            let having = bests.iter().filter(|best| best.value > 0.0).count();
-            let rarity = rarity(self.numbers, having);
-            for (fit, best) in fits.iter_mut().zip(bests) {
-                fit.count(best, rarity);
+        let mut scores = vec![MatchScore::NONE; self.numbers];
+        for word in &query_words {
+            let matches = self.match_word(word);
+            let matching = matches.iter().filter(|found| found.value > 0.0).count();
+            let rarity = rarity(self.numbers, matching);
+            for (score, found) in scores.iter_mut().zip(matches) {
+                score.add(found, rarity);
             }
         }
-        for fit in &mut fits {
-            fit.score *= f64::from(fit.matched) / wanted.len() as f64;
+        for score in &mut scores {
+            score.score *= f64::from(score.matched_words) / query_words.len() as f64;
         }
-        (!wanted.is_empty()).then_some(fits)
+        (!query_words.is_empty()).then_some(scores)
     }
 
-    /// For each script its best place of the word, and what it counts there.
-    fn bests(&self, word: &str) -> Vec<Best> {
-        let mut bests = vec![Best { place: Relevance::Code, value: 0.0 }; self.numbers];
-        let mut take = |standing: &[(Number, Relevance)], how_well: f64| {
-            for (number, place) in standing {
-                let value = place.weight() * how_well;
-                if let Some(best) = bests.get_mut(*number).filter(|best| value > best.value) {
-                    *best = Best { place: *place, value };
+    /// Returns the best match of one word in each script.
+    fn match_word(&self, word: &str) -> Vec<WordMatch> {
+        let mut matches = vec![WordMatch { field: MatchedField::Code, value: 0.0 }; self.numbers];
+        let mut add = |occurrences: &[(Number, MatchedField)], weight: f64| {
+            for (number, field) in occurrences {
+                let value = field.weight() * weight;
+                if let Some(best) = matches.get_mut(*number).filter(|best| value > best.value) {
+                    *best = WordMatch { field: *field, value };
                 }
             }
         };
-        // One letter begins everything.
-        let is_beginning = word.chars().nth(1).is_some();
+        // A single letter is a prefix of too many words.
+        let is_prefix = word.chars().nth(1).is_some();
         let onwards = (Bound::Included(word), Bound::Unbounded);
-        for (known, standing) in self.words.range::<str, _>(onwards) {
+        for (known, occurrences) in self.words.range::<str, _>(onwards) {
             if **known == *word {
-                take(standing, WHOLE);
-            } else if is_beginning && known.starts_with(word) {
-                take(standing, BEGINNING);
+                add(occurrences, EXACT);
+            } else if is_prefix && known.starts_with(word) {
+                add(occurrences, PREFIX);
             } else {
                 break;
             }
         }
-        if let Some(standing) = self.stems.get(stem(word)) {
-            take(standing, OTHER_FORM);
+        if let Some(occurrences) = self.stems.get(stem(word)) {
+            add(occurrences, SAME_STEM);
         }
-        bests
+        matches
     }
 }
 
-/// Where a script has one word, and what that counts; nothing if it has not.
+/// The best match of one word in a script; its value is 0 if the script lacks the word.
 #[derive(Clone, Copy)]
-struct Best {
-    place: Relevance,
+struct WordMatch {
+    field: MatchedField,
     value: f64,
 }
 
-impl Fit {
-    const NONE: Fit = Fit { relevance: Relevance::Code, score: 0.0, matched: 0 };
-    /// Where nothing is asked for, the name is what a script is found by.
-    pub(crate) const UNASKED: Fit = Fit { relevance: Relevance::Name, ..Fit::NONE };
+impl MatchScore {
+    const NONE: MatchScore =
+        MatchScore { relevance: MatchedField::Code, score: 0.0, matched_words: 0 };
+    /// Without a query, every script counts as found by its name.
+    pub(crate) const NO_QUERY: MatchScore =
+        MatchScore { relevance: MatchedField::Name, ..MatchScore::NONE };
 
-    pub(crate) fn is_any(&self) -> bool {
-        self.matched > 0
+    pub(crate) fn is_match(&self) -> bool {
+        self.matched_words > 0
     }
 
-    fn count(&mut self, best: Best, rarity: f64) {
-        if best.value <= 0.0 {
+    fn add(&mut self, word: WordMatch, rarity: f64) {
+        if word.value <= 0.0 {
             return;
         }
-        if best.place.weight() > self.relevance.weight() {
-            self.relevance = best.place;
+        if word.field.weight() > self.relevance.weight() {
+            self.relevance = word.field;
         }
-        self.score += best.value * rarity;
-        self.matched += 1;
+        self.score += word.value * rarity;
+        self.matched_words += 1;
     }
 }
 
-/// A word that stands in few scripts tells more than one that stands in all of them.
-fn rarity(all: usize, having: usize) -> f64 {
-    (1.0 + all as f64 / having.max(1) as f64).ln()
+/// Returns the weight of a word: the fewer scripts contain it, the larger.
+fn rarity(scripts: usize, matching: usize) -> f64 {
+    (1.0 + scripts as f64 / matching.max(1) as f64).ln()
 }
 
 #[cfg(test)]

@@ -1,33 +1,32 @@
-//! Texts as the words that a search looks for.
+//! Splits texts into words for the search.
 
-/// More of a script's code is not searched.
+/// The rest of a script's code is not searched.
 const CODE_BYTES: usize = 64 << 10;
 const CODE_WORDS: usize = 500;
 const WORD_CHARS: usize = 40;
 
-/// Each word once.
-pub(crate) fn words(text: &str) -> Vec<Box<str>> {
-    once(split(text))
+pub(crate) fn unique_words(text: &str) -> Vec<Box<str>> {
+    dedup(split(text))
 }
 
-/// Each word once, of as much code as is searched.
+/// Returns the unique words of the searched part of the code.
 pub(crate) fn code_words(code: &str) -> Vec<Box<str>> {
     let end = code.floor_char_boundary(CODE_BYTES);
-    let mut words = once(split(code.get(..end).unwrap_or_default()));
+    let mut words = dedup(split(code.get(..end).unwrap_or_default()));
     words.truncate(CODE_WORDS);
     words
 }
 
-/// In lower case, split where letters and digits end. `GitHub` is a word, and so are `Git` and
-/// `Hub`.
+/// Splits a text into lower-case words of letters and digits. `GitHub` gives `git`, `hub` and
+/// `github`.
 pub(crate) fn split(text: &str) -> impl Iterator<Item = String> {
     text.split(|c: char| !c.is_alphanumeric())
-        .flat_map(humps)
+        .flat_map(split_camel_case)
         .map(|word| word.chars().take(WORD_CHARS).flat_map(char::to_lowercase).collect())
 }
 
-/// `parseHTMLReport` as `parse`, `HTML`, `Report`, and as it is.
-fn humps(word: &str) -> Vec<&str> {
+/// Splits `parseHTMLReport` into `parse`, `HTML` and `Report`, and adds the word itself.
+fn split_camel_case(word: &str) -> Vec<&str> {
     let mut parts = Vec::new();
     let mut start = 0;
     let mut chars = word.char_indices().peekable();
@@ -50,7 +49,7 @@ fn humps(word: &str) -> Vec<&str> {
     parts
 }
 
-/// `parsing`, `parses`, `parsed` and `parse` have one: `pars`.
+/// Returns the stem of an English word: `pars` for `parsing`, `parses`, `parsed` and `parse`.
 pub(crate) fn stem(word: &str) -> &str {
     const ENDINGS: [&str; 6] = ["ing", "ers", "er", "es", "ed", "s"];
     let long_enough = |stem: &&str| stem.chars().count() >= 3;
@@ -59,7 +58,7 @@ pub(crate) fn stem(word: &str) -> &str {
     stem.strip_suffix('e').filter(long_enough).unwrap_or(stem)
 }
 
-fn once(words: impl Iterator<Item = String>) -> Vec<Box<str>> {
+fn dedup(words: impl Iterator<Item = String>) -> Vec<Box<str>> {
     let mut words: Vec<Box<str>> = words.map(String::into_boxed_str).collect();
     words.sort_unstable();
     words.dedup();

@@ -1,5 +1,4 @@
-//! What code asks while it runs: each call written down before it goes out, and answered by
-//! whoever it is for.
+//! Answers the asks of running code. Each tool call is recorded before it goes out.
 
 use std::sync::Arc;
 use std::sync::Mutex;
@@ -8,35 +7,36 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use codexec_gateway::Gateway;
-use codexec_store::{CallEnd, Store, ToolCall};
-use codexec_types::{Admitted, Answer, Ask, CallCode, CallError, ExecutionId, Json, Outcome};
+use codexec_store::{CallEnd, CallStart, Store};
+use codexec_types::{Admitted, Ask, AskAnswer, CallCode, CallError, ExecutionId, Json, Outcome};
 use futures::stream::FuturesUnordered;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
-use crate::discovery::{Asking, Discovery, Words};
-use crate::inside::Scope;
-use crate::sessions::{Recorded, Replay};
+use crate::discovery::{DiscoveryContext, DiscoveryRules, SearchWords};
+use crate::outer_execution::SessionScope;
+use crate::sessions::{RecordedCell, Replay};
 use crate::{App, Client, own};
 
-/// Of a call's arguments, so much is kept in its record while there is room.
-const MAX_KEPT_ARGS: usize = 64 << 10;
+/// Maximum bytes of a call's arguments in its record.
+const MAX_RECORDED_ARGS: usize = 64 << 10;
 
+/// Answers the asks of one execution.
 pub(crate) struct Answers<'a> {
     app: &'a App,
     store: &'a Store,
     id: &'a ExecutionId,
     admitted: &'a Admitted,
-    /// The one who stands behind the code, asking from inside of it.
+    /// The client, making requests from inside the execution.
     client: &'a Client,
     gateway: Gateway,
     replayed: Option<Arc<Replay>>,
     calls: AtomicU32,
-    recorded: Mutex<Option<Recorded>>,
-    /// Whose turn it is among the own functions that run no code.
-    own_turn: Semaphore,
+    recorded: Mutex<Option<RecordedCell>>,
+    /// Serializes the own functions that run no code.
+    own_function_lock: Semaphore,
     allowance: Arc<Allowance>,
 }
 
@@ -49,10 +49,10 @@ impl<'a> Answers<'a> {
         client: &'a Client,
         replayed: Option<Arc<Replay>>,
     ) -> Answers<'a> {
-        let is_in_session = matches!(client.scope(), Some(Scope::Session(_)));
+        let is_in_session = matches!(client.scope(), Some(SessionScope::Session(_)));
         let recorded = is_in_session.then(|| {
             let (code, input) = (admitted.code().to_owned(), admitted.input().clone());
-            Recorded::new(code, input, admitted.args().to_vec())
+            RecordedCell::new(code, input, admitted.args().to_vec())
         });
         Answers {
             app,
@@ -64,28 +64,28 @@ impl<'a> Answers<'a> {
             replayed,
             calls: AtomicU32::new(0),
             recorded: Mutex::new(recorded),
-            own_turn: Semaphore::new(1),
+            own_function_lock: Semaphore::new(1),
             allowance: client
-                .inside
+                .outer
                 .as_ref()
-                .map_or_else(Arc::default, |inside| Arc::clone(&inside.allowance)),
+                .map_or_else(Arc::default, |outer| Arc::clone(&outer.allowance)),
         }
     }
 
-    pub(crate) async fn answer(&self, id: u32, ask: Ask) -> Answer {
+    pub(crate) async fn answer(&self, id: u32, ask: Ask) -> AskAnswer {
         let then = self.is_recorded().then(|| ask.clone());
         let result = match &self.replayed {
             Some(replay) => replay.answer(&ask),
-            None => self.found(ask).await,
+            None => self.resolve(ask).await,
         };
         if let (Some(ask), Some(cell)) = (then, &mut *self.cell()) {
             cell.push(ask, result.clone());
         }
-        Answer { id, result }
+        AskAnswer { id, result }
     }
 
-    /// The cell as it can be run again, if it has succeeded.
-    pub(crate) fn recorded(&self, outcome: &Outcome) -> Option<Recorded> {
+    /// Returns the cell for replay, if it succeeded.
+    pub(crate) fn take_recorded_cell(&self, outcome: &Outcome) -> Option<RecordedCell> {
         match outcome {
             Outcome::Returned(_) => self.cell().take(),
             Outcome::Threw(_)
@@ -96,62 +96,66 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// What sessions that the code opens belong to.
-    pub(crate) fn scope(&self) -> Option<&Scope> {
+    /// Returns the scope that owns the sessions which the code opens.
+    pub(crate) fn scope(&self) -> Option<&SessionScope> {
         self.client.scope()
     }
 
-    /// The execution has ended: what its code asked for is given up, what it started is stopped.
+    /// Abandons pending asks and stops what the code started, after the execution has ended.
     pub(crate) fn end(&self) {
         self.client.cancel.cancel();
     }
 
-    /// Ends what the code has asked of us and what has not ended with it. `closing` is called when
-    /// its session is closed, and then the sessions that it opened go at once.
+    /// Ends pending calls of own functions. If `closing` is cancelled, the session of the code is
+    /// being closed, and the sessions that the code opened are closed at once.
     pub(crate) async fn wind_up<F: Future>(
         &self,
         closing: &CancellationToken,
         asks: FuturesUnordered<F>,
     ) {
-        let Some(inside) = &self.client.inside else { return };
-        if matches!(inside.scope, Scope::Execution(_)) || closing.is_cancelled() {
-            self.app.sessions.close_opened_by(&inside.scope);
+        let Some(outer) = &self.client.outer else { return };
+        if matches!(outer.scope, SessionScope::Execution(_)) || closing.is_cancelled() {
+            self.app.sessions.close_opened_by(&outer.scope);
         }
-        inside.wind_up(&self.client.cancel, asks).await;
+        outer.wind_up(&self.client.cancel, asks).await;
     }
 
-    async fn found(&self, ask: Ask) -> Result<Json, CallError> {
+    async fn resolve(&self, ask: Ask) -> Result<Json, CallError> {
         let ask = match ask {
-            // Ends by itself when the execution does, and writes down how.
-            Ask::Own { name, args } => return self.own(&name, args).await,
+            // Own functions end by themselves with the execution, and record how they ended.
+            Ask::Own { name, args } => return self.call_own_function(&name, args).await,
             ask => ask,
         };
         let given_up = || {
             let message = "the execution ended before this was answered";
             Err(CallError::new(CallCode::UpstreamError, message))
         };
-        let answer = self.client.cancel.run_until_cancelled(self.found_elsewhere(ask)).await;
+        let answer = self.client.cancel.run_until_cancelled(self.answer_by_gateway(ask)).await;
         answer.unwrap_or_else(given_up)
     }
 
-    async fn found_elsewhere(&self, ask: Ask) -> Result<Json, CallError> {
+    async fn answer_by_gateway(&self, ask: Ask) -> Result<Json, CallError> {
         match (ask, self.discovery()) {
-            (ask, Some(discovery)) => self.discovered(discovery, ask).await,
-            (ask, None) if ask.is_tool_call() => self.called(ask).await,
-            (ask, None) => self.asked(ask).await,
+            (ask, Some(discovery)) => self.answer_by_discovery(discovery, ask).await,
+            (ask, None) if ask.is_tool_call() => self.call_upstream(ask).await,
+            (ask, None) => self.ask_gateway(ask).await,
         }
     }
 
-    fn discovery(&self) -> Option<&Discovery> {
-        self.client.inside.as_ref()?.discovery.as_deref()
+    fn discovery(&self) -> Option<&DiscoveryRules> {
+        self.client.outer.as_ref()?.discovery.as_deref()
     }
 
-    /// By rules of its own; what is called is called by the usual ones.
-    async fn discovered(&self, discovery: &Discovery, ask: Ask) -> Result<Json, CallError> {
-        let Some(words) = Words::of(&ask) else {
-            return self.called(ask).await.map_err(|error| discovery.in_their_words(error));
+    /// Answers searches by the rules of discovery, and calls tools in the usual way.
+    async fn answer_by_discovery(
+        &self,
+        discovery: &DiscoveryRules,
+        ask: Ask,
+    ) -> Result<Json, CallError> {
+        let Some(words) = SearchWords::of(&ask) else {
+            return self.call_upstream(ask).await.map_err(|error| discovery.explain_denied(error));
         };
-        let by = Asking {
+        let by = DiscoveryContext {
             app: self.app,
             store: self.store,
             id: self.id,
@@ -162,31 +166,32 @@ impl<'a> Answers<'a> {
         discovery.answer(by, &self.gateway, (ask, words), number).await
     }
 
-    async fn asked(&self, ask: Ask) -> Result<Json, CallError> {
-        let allowed = if ask.is_tool_call() { self.admitted.tools() } else { self.admitted.seen() };
+    async fn ask_gateway(&self, ask: Ask) -> Result<Json, CallError> {
+        let allowed =
+            if ask.is_tool_call() { self.admitted.tools() } else { self.admitted.visible_tools() };
         self.gateway.answer(ask, allowed, self.admitted.language()).await
     }
 
-    /// THREAT[LOG-2]: no call goes out that is not written down.
-    async fn called(&self, ask: Ask) -> Result<Json, CallError> {
+    /// THREAT[LOG-2]: no call goes out without a record.
+    async fn call_upstream(&self, ask: Ask) -> Result<Json, CallError> {
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        let (server, tool, args) = named(&ask);
-        // A call is written down in any case, its arguments as far as there is room for them.
-        let kept_bytes = match self.allowance.take(args.len().min(MAX_KEPT_ARGS) as u64) {
-            Ok(()) => MAX_KEPT_ARGS,
+        let (server, tool, args) = describe_call(&ask);
+        // Every call is recorded; its arguments only as far as the allowance permits.
+        let kept_bytes = match self.allowance.take(args.len().min(MAX_RECORDED_ARGS) as u64) {
+            Ok(()) => MAX_RECORDED_ARGS,
             Err(_) => 0,
         };
-        let call = ToolCall { server, tool, args, kept_bytes };
+        let call = CallStart { server, tool, args, kept_bytes };
         if let Err(error) = self.store.begin_call(self.id, number, &call).await {
-            let message = format!("the call cannot be written down, so it is not made: {error}");
+            let message = format!("the call was not made, because it cannot be recorded: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
         let begun = Instant::now();
-        let result = self.asked(ask).await;
+        let result = self.ask_gateway(ask).await;
         let end = CallEnd {
-            error: result.as_ref().err().map(|error| (code_name(error.code), &*error.message)),
+            error: result.as_ref().err().map(|error| (call_code_name(error.code), &*error.message)),
             duration: begun.elapsed(),
-            // What a session needs of it, it keeps itself.
+            // A session keeps the results it needs itself.
             result: None,
             result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
         };
@@ -194,8 +199,9 @@ impl<'a> Answers<'a> {
         result
     }
 
-    /// Our own functions are tools of a server called `codexec` to whoever narrows tools.
-    async fn own(&self, name: &str, args: Json) -> Result<Json, CallError> {
+    /// Calls one of codexec's own functions. In tool filters they belong to a server called
+    /// `codexec`.
+    async fn call_own_function(&self, name: &str, args: Json) -> Result<Json, CallError> {
         let about = |error: CallError| error.about("codexec", name);
         let refused = |code, message: String| about(CallError::new(code, message));
         if self.admitted.tools().check("codexec", name).is_err() {
@@ -206,21 +212,24 @@ impl<'a> Answers<'a> {
             return Err(refused(CallCode::ToolNotAllowed, message));
         }
         let runs_code = own::RUN_CODE.contains(&name);
-        // THREAT[ORD-3]: what only reads and writes is done one after the other for each execution.
-        let turn = if runs_code { None } else { self.own_turn.acquire().await.ok() };
-        let kept = args.text().len() as u64;
+        // THREAT[ORD-3]: functions that only read and write run one at a time for each execution.
+        let guard = if runs_code { None } else { self.own_function_lock.acquire().await.ok() };
+        let bytes = args.text().len() as u64;
         match name {
-            _ if runs_code => self.allowance.take(kept).map_err(about)?,
-            // A saved text stands there twice.
-            "save_script" => self.allowance.take(2 * kept).map_err(about)?,
+            _ if runs_code => self.allowance.take(bytes).map_err(about)?,
+            // A saved script is stored twice.
+            "save_script" => self.allowance.take(2 * bytes).map_err(about)?,
             _ => {}
         }
-        let Ok(Some(Value::Object(values))) = self.gateway.parse(&args).await else {
-            return Err(refused(CallCode::InvalidArgs, "the arguments are no object".to_owned()));
+        let Ok(Some(Value::Object(values))) = self.gateway.parse_json(&args).await else {
+            return Err(refused(
+                CallCode::InvalidArgs,
+                "the arguments must be an object".to_owned(),
+            ));
         };
         drop(args);
-        let done = self.app.own(name, values, self.client).await;
-        drop(turn);
+        let done = self.app.call_own_function(name, values, self.client).await;
+        drop(guard);
         match done {
             Ok(owned) => self.gateway.write_json(owned.value).await.map_err(about),
             Err(error) => Err(refused(error.call_code(), error.to_string())),
@@ -228,16 +237,16 @@ impl<'a> Answers<'a> {
     }
 
     fn is_recorded(&self) -> bool {
-        self.cell().as_ref().is_some_and(Recorded::has_room)
+        self.cell().as_ref().is_some_and(RecordedCell::has_room)
     }
 
-    fn cell(&self) -> std::sync::MutexGuard<'_, Option<Recorded>> {
+    fn cell(&self) -> std::sync::MutexGuard<'_, Option<RecordedCell>> {
         self.recorded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// How a record names it: server, tool, arguments.
-fn named(ask: &Ask) -> (&str, &str, &str) {
+/// Returns server, tool and arguments for the record of a call.
+fn describe_call(ask: &Ask) -> (&str, &str, &str) {
     match ask {
         Ask::Tool { server, tool, args } => (server, tool, args.text()),
         Ask::Named { name, args } => ("", name, args.text()),
@@ -258,7 +267,7 @@ fn named(ask: &Ask) -> (&str, &str, &str) {
     }
 }
 
-pub(crate) fn code_name(code: CallCode) -> &'static str {
+pub(crate) fn call_code_name(code: CallCode) -> &'static str {
     match code {
         CallCode::InvalidArgs => "INVALID_ARGS",
         CallCode::ServerNotAllowed => "SERVER_NOT_ALLOWED",

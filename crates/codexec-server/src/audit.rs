@@ -1,5 +1,5 @@
-//! A file of JSON lines for people who watch what was run and what was looked for. It is a copy:
-//! our own records have all of it, so nothing fails when a line cannot be written.
+//! An audit log of executions and discoveries, as JSON lines. The store has all of it as well, so a
+//! line that cannot be written fails nothing.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -14,44 +14,44 @@ use tokio::sync::Semaphore;
 
 use crate::App;
 
-/// A longer line is left out.
+/// Longer lines are left out.
 const MAX_LINE_BYTES: usize = 256 << 10;
-/// A file that is longer becomes the old one, and a new one begins.
+/// A longer file is rotated.
 const MAX_FILE_BYTES: u64 = 16 << 20;
-/// A slow disk holds nobody up for longer.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Timeout for a slow disk.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Who may write: one at a time, so that lines stand in their order and a file is put aside once.
-pub(crate) struct Writing(Arc<Semaphore>);
+/// Serializes writers, so that lines are in order and a file is rotated once.
+pub(crate) struct AuditWriter(Arc<Semaphore>);
 
-impl Default for Writing {
-    fn default() -> Writing {
-        Writing(Arc::new(Semaphore::new(1)))
+impl Default for AuditWriter {
+    fn default() -> AuditWriter {
+        AuditWriter(Arc::new(Semaphore::new(1)))
     }
 }
 
 impl App {
-    /// Appends one line, where the settings name a file.
+    /// Appends one line, if the settings name a file.
     pub(crate) async fn audit(&self, line: &Value) {
         let Some(path) = self.seeds.executor.audit_log.clone() else { return };
         let mut line = line.to_string();
         line.push('\n');
-        let writing = self.writing.append(path, line);
-        let written = match tokio::time::timeout(PATIENCE, writing).await {
+        let writing = self.audit_writer.append(path, line);
+        let written = match tokio::time::timeout(WRITE_TIMEOUT, writing).await {
             Ok(written) => written,
             Err(_) => Err(io::ErrorKind::TimedOut.into()),
         };
         if let Err(error) = written {
-            tracing::warn!(%error, "a line of the audit log is missing");
+            tracing::warn!(%error, "a line of the audit log was not written");
         }
     }
 }
 
-impl Writing {
+impl AuditWriter {
     async fn append(&self, path: PathBuf, line: String) -> io::Result<()> {
-        let turn = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
+        let permit = Arc::clone(&self.0).acquire_owned().await.map_err(io::Error::other)?;
         let write = move || {
-            let _turn = turn;
+            let _permit = permit;
             append(&path, &line)
         };
         tokio::task::spawn_blocking(write).await.map_err(io::Error::other)?
@@ -60,29 +60,30 @@ impl Writing {
 
 fn append(path: &Path, line: &str) -> io::Result<()> {
     if line.len() > MAX_LINE_BYTES {
-        return Err(io::Error::other(format!("it has more than {MAX_LINE_BYTES} bytes")));
+        return Err(io::Error::other(format!("the line is longer than {MAX_LINE_BYTES} bytes")));
     }
     let mut file = open(path)?;
     if file.metadata()?.len() + line.len() as u64 > MAX_FILE_BYTES {
-        std::fs::rename(path, old(path))?;
+        std::fs::rename(path, rotated_path(path))?;
         file = open(path)?;
     }
-    // In one piece: another server may append to the same file.
+    // One write: another server may append to the same file.
     file.write_all(line.as_bytes())
 }
 
-/// For its owner alone, and no link is followed: whoever can put one there chooses the file.
+/// Opens the log with mode 0600. A symlink is not followed, because whoever creates it chooses the
+/// file.
 fn open(path: &Path) -> io::Result<File> {
     if let Some(folder) = path.parent() {
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     }
-    // What is no regular file must not keep us waiting before we can see that.
+    // O_NONBLOCK: opening a FIFO or device must not block before its type is known.
     let flags = (OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits();
     let file =
         OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
     let about = file.metadata()?;
     if !about.is_file() {
-        return Err(io::Error::other("it is no regular file"));
+        return Err(io::Error::other("not a regular file"));
     }
     if about.permissions().mode() & 0o077 != 0 {
         file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
@@ -90,8 +91,8 @@ fn open(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The file before this one. There is one of them.
-fn old(path: &Path) -> PathBuf {
+/// Returns the path of the rotated file. There is only one.
+fn rotated_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".1");
     name.into()

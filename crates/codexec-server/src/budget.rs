@@ -1,34 +1,34 @@
-/// How many characters of a text an agent gets. One budget holds on every path.
+/// How many characters of a text an agent gets. All toolsets share one budget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Budget {
+pub struct TextBudget {
     pub chars: usize,
     pub head: usize,
     pub tail: usize,
 }
 
-impl Budget {
-    pub const DEFAULT: Budget = Budget { chars: 10_000, head: 4_000, tail: 4_000 };
+impl TextBudget {
+    pub const DEFAULT: TextBudget = TextBudget { chars: 10_000, head: 4_000, tail: 4_000 };
 
-    /// Half of it, where two texts share one.
+    /// Returns half of the budget, for two texts that share it.
     #[must_use]
-    pub fn halved(self) -> Budget {
-        Budget { chars: self.chars / 2, head: self.head / 2, tail: self.tail / 2 }
+    pub fn halved(self) -> TextBudget {
+        TextBudget { chars: self.chars / 2, head: self.head / 2, tail: self.tail / 2 }
     }
 
-    /// What is left of it beside a text of this length.
+    /// Returns the budget that is left after a text of this length.
     #[must_use]
-    pub fn without(self, chars: usize) -> Budget {
+    pub fn without(self, chars: usize) -> TextBudget {
         let half = chars.div_ceil(2);
         let chars = self.chars.saturating_sub(chars);
-        // Settings may have made one end much longer than the other.
+        // The settings may have made one end much longer than the other.
         let head = self.head.saturating_sub(half).min(chars);
         let tail = self.tail.saturating_sub(half).min(chars - head);
-        Budget { chars, head, tail }
+        TextBudget { chars, head, tail }
     }
 
-    /// The two ends of a text that does not fit, and how many characters are between them.
-    pub(crate) fn ends(self, text: &str) -> Option<(&str, &str, usize)> {
-        // A text has at most as many characters as bytes: only a long one is worth counting.
+    /// Returns the two ends of a text that does not fit, and the number of characters between them.
+    pub(crate) fn split_ends(self, text: &str) -> Option<(&str, &str, usize)> {
+        // A text has at most as many characters as bytes, so only a long one is counted.
         let total = if text.len() > self.chars { text.chars().count() } else { 0 };
         if total <= self.chars {
             return None;
@@ -41,10 +41,10 @@ impl Budget {
         Some((head, tail, total - self.head - self.tail))
     }
 
-    /// The text if it fits; else its two ends, with the cut declared first. `whole` says where
-    /// the whole is kept.
+    /// Returns the text if it fits; else a note about the cut, and the text's two ends. `whole`
+    /// tells where the whole text is.
     pub fn cut(self, text: &str, whole: &str) -> String {
-        let Some((head, tail, left_out)) = self.ends(text) else { return text.to_owned() };
+        let Some((head, tail, left_out)) = self.split_ends(text) else { return text.to_owned() };
         let (shown, tailed) = (self.head, self.tail);
         let total = left_out + shown + tailed;
         format!(

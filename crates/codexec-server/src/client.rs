@@ -1,70 +1,72 @@
-//! Whoever asks for something.
+//! The client of a request.
 
 use codexec_gateway::Caller;
-use codexec_types::{Context, Grant, Principal};
+use codexec_types::{Grant, Principal, RequestOrigin};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::Progress;
-use crate::inside::{Inside, Scope};
+use crate::outer_execution::{OuterExecution, SessionScope};
 
-/// Whoever asks, and how they hear of what comes of it.
+/// The client of a request, with the means to cancel it and to follow its progress.
 #[derive(Clone)]
 pub struct Client {
     pub principal: Principal,
-    /// What they say about themselves; for records only.
-    pub context: Context,
-    /// Whom an upstream may ask.
+    /// The client's description of itself; only for records.
+    pub context: RequestOrigin,
+    /// Receives the elicitation requests of upstreams.
     pub caller: Caller,
     pub cancel: CancellationToken,
     pub progress: watch::Sender<Progress>,
-    /// Nobody's context is to be saved: texts are not cut.
+    /// True if texts are not cut, because no agent's context has to be saved.
     pub takes_all: bool,
-    /// The code that asks, where it is code.
-    pub(crate) inside: Option<Inside>,
+    /// The execution whose code makes the request, if code makes it.
+    pub(crate) outer: Option<OuterExecution>,
 }
 
 impl Client {
-    /// The user of this process, with nobody who could be asked.
+    /// Returns the user of this process, without elicitation.
     pub fn local() -> Client {
         Client {
             principal: Principal::local(),
-            context: Context::default(),
+            context: RequestOrigin::default(),
             caller: Caller::default(),
             cancel: CancellationToken::new(),
             progress: watch::Sender::new(Progress::default()),
             takes_all: false,
-            inside: None,
+            outer: None,
         }
     }
 
-    /// How others know them: by what they say, or by whose they are.
+    /// Returns the name for records: the agent's id, or else the principal.
     pub(crate) fn name(&self) -> &str {
         self.context.agent_id.as_deref().unwrap_or(self.principal.as_str())
     }
 
-    /// True for the client's own requests, and for code that the user gave this.
+    /// True for the client's own requests, and for code that has the grant.
     pub(crate) fn may(&self, grant: Grant) -> bool {
-        self.inside.as_ref().is_none_or(|inside| inside.grants.has(grant))
+        self.outer.as_ref().is_none_or(|outer| outer.grants.has(grant))
     }
 
-    /// What sessions that this code opens belong to. `None` where it is not code that asks.
-    pub(crate) fn scope(&self) -> Option<&Scope> {
-        self.inside.as_ref().map(|inside| &inside.scope)
+    /// Returns the scope that owns the sessions which the code opens, or `None` if this is not
+    /// code.
+    pub(crate) fn scope(&self) -> Option<&SessionScope> {
+        self.outer.as_ref().map(|outer| &outer.scope)
     }
 
-    /// Held while something is done that the code which asks must not leave half done.
-    pub(crate) fn begin(&self) -> Option<TaskTrackerToken> {
-        self.inside.as_ref().map(Inside::begin)
+    /// Returns a token that delays the end of the calling code, so that it leaves nothing half
+    /// done.
+    pub(crate) fn delay_end(&self) -> Option<TaskTrackerToken> {
+        self.outer.as_ref().map(OuterExecution::delay_end)
     }
 
-    /// The same one, asking from inside an execution of theirs. What is asked ends with it.
-    pub(crate) fn asking_from(&self, inside: Inside) -> Client {
+    /// Returns the same client for requests from inside an execution. They are cancelled with it.
+    pub(crate) fn nested_in(&self, outer: OuterExecution) -> Client {
         Client {
             cancel: self.cancel.child_token(),
             progress: watch::Sender::new(Progress::default()),
-            inside: Some(inside),
+            outer: Some(outer),
             ..self.clone()
         }
     }

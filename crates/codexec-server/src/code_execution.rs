@@ -1,39 +1,40 @@
-//! What MCPProxy calls code execution: code or a script's name in, `{ok, value | error}` out. The
-//! tool, the command line and every later edge ask here, so all of them mean the same.
+//! MCPProxy's `code_execution`: code or a script's name in, `{ok, value | error}` out. Shared by
+//! the tool and the command line, so that both behave the same.
 
 mod answer;
 mod arguments;
-mod refused;
-mod stored;
+mod refusal;
+mod script_files;
 
 use std::path::PathBuf;
 
-use codexec_scripts::{Filter, ScriptError};
+use codexec_scripts::{ScriptError, ScriptFilter};
 use codexec_types::{Image, Language};
 use serde_json::{Map, Value};
 
-use self::arguments::{Arguments, Source};
-use self::refused::Refused;
-use self::stored::Stored;
-use crate::{App, Budget, Client, Execution, Wanted};
+use self::arguments::{CodeExecutionArguments, CodeSource};
+use self::refusal::CodeRefusal;
+use self::script_files::ScriptFile;
+use crate::{App, Client, ExecutionRequest, FinishedExecution, TextBudget};
 
-/// What came of it.
+/// The result of `code_execution`.
 pub struct CodeExecution {
-    /// The JSON that the seed's clients know, and nothing else.
+    /// The JSON that MCPProxy's clients know, and nothing else.
     pub text: String,
-    /// What the code wrote while it ran.
+    /// The code's output.
     pub output: String,
     pub images: Vec<Image>,
-    pub came: Came,
+    pub came: CodeExecutionStatus,
 }
 
+/// How a `code_execution` ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Came {
+pub enum CodeExecutionStatus {
     /// The code ran to its end.
     Fine,
-    /// It did not, or is no code: that is an answer, too.
+    /// The code failed, or could not be parsed: that is a result, too.
     Failed,
-    /// What was asked for is not allowed, or we could not do it.
+    /// The request is not allowed, or codexec could not run it.
     Refused,
 }
 
@@ -42,97 +43,98 @@ pub enum Came {
 pub struct NamedScript {
     pub name: String,
     pub language: Language,
-    /// It is a file of its own, and not in our library.
+    /// True for a file in the scripts folder, false for a script of the library.
     pub is_file: bool,
 }
 
-/// How many names are read to list them.
+/// Maximum number of names that are read for a list.
 const MAX_NAMES: usize = 1_000;
 
 impl App {
-    /// Never fails: whatever happens has an answer in the shape that was promised.
+    /// Runs code or a script. Never fails: an error is an answer of the same shape.
     pub async fn code_execution(&self, args: Map<String, Value>, client: &Client) -> CodeExecution {
-        let budget = (!client.takes_all).then_some(Budget::DEFAULT);
-        match self.executed(args, client).await {
-            Ok(execution) => answer::of(&execution, budget),
+        let budget = (!client.takes_all).then_some(TextBudget::DEFAULT);
+        match self.run_code_execution(args, client).await {
+            Ok(execution) => answer::from_execution(&execution, budget),
             Err(refused) => {
                 tracing::debug!(code = refused.code, "not executed");
-                answer::of_refusal(&refused)
+                answer::from_refusal(&refused)
             }
         }
     }
 
-    /// Every script that `script` can name, in order.
+    /// Returns every script that `script` can name, sorted.
     pub async fn code_scripts(&self) -> Vec<NamedScript> {
         let files = match self.scripts_folder() {
-            Some(folder) => blocking(move || stored::list(&folder, MAX_NAMES)).await,
+            Some(folder) => blocking(move || script_files::list(&folder, MAX_NAMES)).await,
             None => None,
         };
         let mut all = files.unwrap_or_default();
-        let filter = Filter { language: None, tag: None, limit: MAX_NAMES, offset: 0 };
+        let filter = ScriptFilter { language: None, tag: None, limit: MAX_NAMES, offset: 0 };
         let saved = self.scripts.list(filter).await.map(|listed| listed.scripts);
         let saved =
-            saved.unwrap_or_default().into_iter().filter(|meta| stored::is_name(&meta.name));
+            saved.unwrap_or_default().into_iter().filter(|meta| script_files::is_name(&meta.name));
         all.extend(saved.map(|meta| NamedScript {
             name: meta.name,
             language: meta.language,
             is_file: false,
         }));
-        // A file stays before a saved one of its name, which it hides.
+        // The sort is stable: a file stays before the saved script of its name, which it hides.
         all.sort_by(|a, b| a.name.cmp(&b.name));
         all
     }
 
-    async fn executed(
+    async fn run_code_execution(
         &self,
         args: Map<String, Value>,
         client: &Client,
-    ) -> Result<Execution, Refused> {
+    ) -> Result<FinishedExecution, CodeRefusal> {
         if !self.seeds.proxy.is_enabled {
-            return Err(Refused::disabled());
+            return Err(CodeRefusal::disabled());
         }
-        let policy = self.in_force.policy();
-        let Arguments { source, language, input, asked } =
-            Arguments::read(args, &self.seeds.proxy, &policy)?;
-        let mut wanted = Wanted::new(language.unwrap_or(Language::JavaScript), String::new());
-        (wanted.input, wanted.asked) = (input, asked);
+        let policy = self.live_settings.policy();
+        let CodeExecutionArguments { source, language, input, asked } =
+            CodeExecutionArguments::read(args, &self.seeds.proxy, &policy)?;
+        let mut request =
+            ExecutionRequest::new(language.unwrap_or(Language::JavaScript), String::new());
+        (request.input, request.asked) = (input, asked);
         match source {
-            Source::Code(code) => wanted.code = code,
-            Source::Script(name) => match self.stored(&name).await? {
+            CodeSource::Code(code) => request.code = code,
+            CodeSource::Script(name) => match self.read_script_file(&name).await? {
                 Some(stored) => {
-                    is_its_language(&name, stored.language, language)?;
-                    (wanted.language, wanted.code) = (stored.language, stored.code);
+                    check_language(&name, stored.language, language)?;
+                    (request.language, request.code) = (stored.language, stored.code);
                 }
-                None => return self.run_from_library(&name, language, wanted, client).await,
+                None => return self.run_from_library(&name, language, request, client).await,
             },
         }
-        Ok(self.execute(wanted, client).await?)
+        Ok(self.execute(request, client).await?)
     }
 
     async fn run_from_library(
         &self,
         name: &str,
         asked: Option<Language>,
-        wanted: Wanted,
+        request: ExecutionRequest,
         client: &Client,
-    ) -> Result<Execution, Refused> {
+    ) -> Result<FinishedExecution, CodeRefusal> {
         match self.scripts.get(name, None).await {
-            Ok(script) => is_its_language(name, script.meta.language, asked)?,
+            Ok(script) => check_language(name, script.meta.language, asked)?,
             Err(ScriptError::NotFound { .. }) => {
-                return Err(Refused::no_script(name, &self.code_scripts().await));
+                return Err(CodeRefusal::no_script(name, &self.code_scripts().await));
             }
-            Err(error) => return Err(Refused::script(&error)),
+            Err(error) => return Err(CodeRefusal::script(&error)),
         }
-        Ok(self.run_saved(name, None, wanted, client).await?)
+        Ok(self.run_saved(name, None, request, client).await?)
     }
 
-    /// Read anew for each run, so that an edited file counts at once.
-    async fn stored(&self, name: &str) -> Result<Option<Stored>, Refused> {
-        stored::check_name(name)?;
+    /// Reads the file anew for each run, so that edits take effect at once.
+    async fn read_script_file(&self, name: &str) -> Result<Option<ScriptFile>, CodeRefusal> {
+        script_files::check_name(name)?;
         let Some(folder) = self.scripts_folder() else { return Ok(None) };
         let name = name.to_owned();
-        let found = blocking(move || stored::find(&folder, &name)).await;
-        found.unwrap_or_else(|| Err(Refused::unusable("reading the script failed")))
+        let found = blocking(move || script_files::find(&folder, &name)).await;
+        found.unwrap_or_else(|| Err(CodeRefusal::unusable("reading the script failed")))
     }
 
     fn scripts_folder(&self) -> Option<PathBuf> {
@@ -140,14 +142,14 @@ impl App {
     }
 }
 
-fn is_its_language(name: &str, its: Language, asked: Option<Language>) -> Result<(), Refused> {
+fn check_language(name: &str, its: Language, asked: Option<Language>) -> Result<(), CodeRefusal> {
     match asked {
-        Some(asked) if asked != its => Err(Refused::other_language(name, its, asked)),
+        Some(asked) if asked != its => Err(CodeRefusal::other_language(name, its, asked)),
         Some(_) | None => Ok(()),
     }
 }
 
-/// Off the runtime's threads: a disk may be slow.
+/// Runs disk access off the runtime's threads.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
     tokio::task::spawn_blocking(work).await.ok()
 }

@@ -1,38 +1,38 @@
-//! Discovery by rules of its own: code learns of every tool, whatever it may call, and is told how
-//! often, how long and with which words it may ask.
+//! Discovery rules of `code-executor`: code sees every tool, whatever it may call, and is limited
+//! in how often, how long and with which words it may search.
 
-mod found;
-mod requests;
+mod rate_limit;
 mod rules;
+mod tool_answers;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_gateway::{Gateway, ServerState};
-use codexec_store::{CallEnd, Store, ToolCall, mask};
+use codexec_store::{CallEnd, CallStart, Store, mask};
 use codexec_types::{
-    Admitted, Ask, CallCode, CallError, ExecutionId, Json, Language, ToolFilter, rfc3339,
+    Admitted, Ask, CallCode, CallError, ExecutionId, Json, Language, ToolFilter, format_rfc3339,
 };
 use serde_json::{Value, json};
 
-pub(crate) use self::requests::Requests;
+pub(crate) use self::rate_limit::DiscoveryRateLimit;
 use crate::{App, Client};
 
-/// A discovery that takes longer has failed.
-const PATIENCE: Duration = Duration::from_millis(500);
-/// Servers are waited for a little less, so that who waited in vain is told so in time.
-const WAIT_FOR_SERVERS: Duration = Duration::from_millis(490);
+/// Timeout of a discovery.
+const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(500);
+/// Timeout for servers to start. A little shorter, so that the error can name the slow servers.
+const SERVERS_TIMEOUT: Duration = Duration::from_millis(490);
 
-/// What discovery shows, and by which rules.
+/// The tools that discovery shows.
 #[derive(Debug)]
-pub(crate) struct Discovery {
-    /// Every tool there is to see. No more than these can be called.
-    pub(crate) shown: ToolFilter,
+pub(crate) struct DiscoveryRules {
+    /// Every visible tool. Only these can be called at all.
+    pub(crate) visible: ToolFilter,
 }
 
-/// The execution that asks.
+/// The execution that searches.
 #[derive(Clone, Copy)]
-pub(crate) struct Asking<'a> {
+pub(crate) struct DiscoveryContext<'a> {
     pub(crate) app: &'a App,
     pub(crate) store: &'a Store,
     pub(crate) id: &'a ExecutionId,
@@ -40,19 +40,19 @@ pub(crate) struct Asking<'a> {
     pub(crate) language: Language,
 }
 
-/// The words of one discovery, for those who read about it later.
-pub(crate) struct Words {
-    /// The function that was called.
+/// The search words of one discovery, for the record.
+pub(crate) struct SearchWords {
+    /// The function that the code called.
     pub(crate) function: &'static str,
     pub(crate) terms: Vec<String>,
 }
 
-/// The server that discoveries belong to in records: none of the user's can be called so.
-pub(crate) const RECORDED_AS: &str = "codexec";
+/// The server name of discoveries in records. No server of the user can have it.
+pub(crate) const RECORDED_SERVER: &str = "codexec";
 
-impl Words {
-    /// `None` for what is no discovery.
-    pub(crate) fn of(ask: &Ask) -> Option<Words> {
+impl SearchWords {
+    /// Returns `None` if the ask is not a discovery.
+    pub(crate) fn of(ask: &Ask) -> Option<SearchWords> {
         let (function, terms) = match ask {
             Ask::Discover { words } => ("discoverMCPTools", words.clone()),
             Ask::Search { query, .. } => ("searchTools", vec![query.clone()]),
@@ -69,10 +69,10 @@ impl Words {
             | Ask::Prompt { .. }
             | Ask::Own { .. } => return None,
         };
-        Some(Words { function, terms })
+        Some(SearchWords { function, terms })
     }
 
-    fn brief(&self) -> Value {
+    fn shortened(&self) -> Value {
         let brief = |term: &String| {
             mask(&term.chars().take(rules::MAX_CHARS).collect::<String>()).into_owned()
         };
@@ -80,37 +80,39 @@ impl Words {
     }
 }
 
-impl Discovery {
-    /// Counted, checked, looked up, and written down whatever came of it.
+impl DiscoveryRules {
+    /// Counts, checks and answers a discovery, and records it whatever the result.
     pub(crate) async fn answer(
         &self,
-        by: Asking<'_>,
+        by: DiscoveryContext<'_>,
         gateway: &Gateway,
-        (ask, words): (Ask, Words),
+        (ask, words): (Ask, SearchWords),
         number: u32,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
-        let counted = by.app.requests.count(&by.client.principal, begun);
-        if let Err(too_many) = &counted
-            && !too_many.is_first
+        let counted = by.app.discovery_limit.count(&by.client.principal, begun);
+        if let Err(rate_limited) = &counted
+            && !rate_limited.is_first
         {
-            return Err(refused(too_many.wait));
+            return Err(rate_limit_error(rate_limited.wait));
         }
-        let args = json!({"searchTerms": words.brief()}).to_string();
+        let args = json!({"searchTerms": words.shortened()}).to_string();
         let kept_bytes = args.len();
-        let call = ToolCall { server: RECORDED_AS, tool: words.function, args: &args, kept_bytes };
+        let call =
+            CallStart { server: RECORDED_SERVER, tool: words.function, args: &args, kept_bytes };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
-            let message = format!("the request cannot be written down, so it is not met: {error}");
+            let message =
+                format!("the search was not made, because it cannot be recorded: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
         let result = match (counted, rules::check(&ask)) {
-            (Err(too_many), _) => Err(refused(too_many.wait)),
+            (Err(rate_limited), _) => Err(rate_limit_error(rate_limited.wait)),
             (Ok(()), Err(error)) => Err(error),
-            (Ok(()), Ok(())) => self.looked_up(by, gateway, ask).await,
+            (Ok(()), Ok(())) => self.search(by, gateway, ask).await,
         };
         let error = result.as_ref().err();
         let end = CallEnd {
-            error: error.map(|error| (crate::answers::code_name(error.code), &*error.message)),
+            error: error.map(|error| (crate::answers::call_code_name(error.code), &*error.message)),
             duration: begun.elapsed(),
             result: None,
             result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
@@ -120,44 +122,45 @@ impl Discovery {
         result
     }
 
-    /// Who sees more than it may call is told how to call it, by the name that was shown.
-    pub(crate) fn in_their_words(&self, mut error: CallError) -> CallError {
+    /// Rewrites a permission error so that it says how to call the tool, by the name that was
+    /// shown.
+    pub(crate) fn explain_denied(&self, mut error: CallError) -> CallError {
         let is_denied = matches!(error.code, CallCode::ServerNotAllowed | CallCode::ToolNotAllowed);
         let (true, Some(server), Some(tool)) = (is_denied, &error.server, &error.tool) else {
             return error;
         };
         let name = format!("mcp__{server}__{tool}");
-        error.message = match self.shown.check(server, tool) {
+        error.message = match self.visible.check(server, tool) {
             Err(_) => format!("tool \"{name}\" is not allowed by the settings of codexec"),
             Ok(()) => format!("tool \"{name}\" is not in allowedTools; add it to call it"),
         };
         error
     }
 
-    async fn looked_up(
+    async fn search(
         &self,
-        by: Asking<'_>,
+        by: DiscoveryContext<'_>,
         gateway: &Gateway,
         ask: Ask,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
-        let hurried = gateway.hurried(WAIT_FOR_SERVERS);
-        let finding = found::answer(&hurried, ask, &self.shown, by.language);
-        let found = tokio::time::timeout(PATIENCE, finding).await;
-        let starting = starting(gateway);
+        let hurried = gateway.with_list_wait(SERVERS_TIMEOUT);
+        let finding = tool_answers::answer(&hurried, ask, &self.visible, by.language);
+        let found = tokio::time::timeout(DISCOVERY_TIMEOUT, finding).await;
+        let starting = starting_servers(gateway);
         match found {
-            // Nobody could tell that the tools of those are missing in what was found.
-            Ok(_) if begun.elapsed() >= WAIT_FOR_SERVERS && !starting.is_empty() => {
-                Err(too_slow(&starting))
+            // The caller could not know that the tools of these servers are missing in the result.
+            Ok(_) if begun.elapsed() >= SERVERS_TIMEOUT && !starting.is_empty() => {
+                Err(timeout_error(&starting))
             }
             Ok(result) => result,
-            Err(_) => Err(too_slow(&starting)),
+            Err(_) => Err(timeout_error(&starting)),
         }
     }
 }
 
-fn refused(wait: Duration) -> CallError {
-    let (most, window) = (requests::MOST, requests::WINDOW.as_secs());
+fn rate_limit_error(wait: Duration) -> CallError {
+    let (most, window) = (rate_limit::MAX_REQUESTS, rate_limit::WINDOW.as_secs());
     let seconds = wait.as_secs() + 1;
     let message = format!(
         "Rate limit exceeded: at most {most} discovery requests in {window} s; try again in \
@@ -166,13 +169,13 @@ fn refused(wait: Duration) -> CallError {
     CallError::new(CallCode::UpstreamError, message)
 }
 
-fn starting(gateway: &Gateway) -> Vec<String> {
+fn starting_servers(gateway: &Gateway) -> Vec<String> {
     let servers = gateway.health().into_iter();
     let starting = servers.filter(|server| server.state == ServerState::Starting);
     starting.map(|server| server.name).collect()
 }
 
-fn too_slow(starting: &[String]) -> CallError {
+fn timeout_error(starting: &[String]) -> CallError {
     const NAMED: usize = 10;
     let names: Vec<&str> = starting.iter().map(String::as_str).take(NAMED).collect();
     let why = match names.as_slice() {
@@ -182,21 +185,26 @@ fn too_slow(starting: &[String]) -> CallError {
     let message = format!(
         "Discovery timeout ({} ms exceeded).{why} Try again in a few seconds; a server that is \
          still starting then is left out",
-        PATIENCE.as_millis()
+        DISCOVERY_TIMEOUT.as_millis()
     );
     CallError::new(CallCode::UpstreamError, message)
 }
 
-async fn audit(by: Asking<'_>, words: &Words, result: &Result<Json, CallError>, took: Duration) {
+async fn audit(
+    by: DiscoveryContext<'_>,
+    words: &SearchWords,
+    result: &Result<Json, CallError>,
+    took: Duration,
+) {
     if by.app.seeds.executor.audit_log.is_none() {
         return;
     }
     let line = json!({
-        "timestamp": rfc3339(SystemTime::now()),
+        "timestamp": format_rfc3339(SystemTime::now()),
         "action": "discovery",
         "function": words.function,
-        "searchTerms": words.brief(),
-        "resultsCount": result.as_ref().map_or(0, found::count),
+        "searchTerms": words.shortened(),
+        "resultsCount": result.as_ref().map_or(0, tool_answers::count),
         "executionId": by.id.as_str(),
         "executionTimeMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
         "success": result.is_ok(),
@@ -206,16 +214,19 @@ async fn audit(by: Asking<'_>, words: &Words, result: &Result<Json, CallError>, 
     by.app.audit(&line).await;
 }
 
-/// What cannot be seen cannot be called.
-pub(crate) fn narrowed(admitted: Admitted, discovery: Option<&Discovery>) -> Admitted {
+/// Makes only visible tools callable.
+pub(crate) fn restrict_to_visible(
+    admitted: Admitted,
+    discovery: Option<&DiscoveryRules>,
+) -> Admitted {
     let wall = admitted.limits().wall;
     match discovery {
-        Some(discovery) => admitted.within(&discovery.shown, wall),
+        Some(discovery) => admitted.limited_to(&discovery.visible, wall),
         None => admitted,
     }
 }
 
-/// For executions that are started by one that has it.
-pub(crate) fn of_outer(client: &Client) -> Option<Arc<Discovery>> {
-    client.inside.as_ref()?.discovery.clone()
+/// Returns the rules of the execution that makes this request.
+pub(crate) fn outer_discovery(client: &Client) -> Option<Arc<DiscoveryRules>> {
+    client.outer.as_ref()?.discovery.clone()
 }

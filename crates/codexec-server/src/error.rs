@@ -1,31 +1,31 @@
 use codexec_exec::ExecError;
 use codexec_store::StoreError;
-use codexec_types::Refusal;
+use codexec_types::PolicyRefusal;
 
-use crate::inside::MAX_DEPTH;
+use crate::outer_execution::MAX_DEPTH;
 use crate::{DirError, SessionError};
 
-/// Why an execution did not take place. A guest's own failure is not among it.
+/// The reason why an execution did not take place. A guest's own failure is not an error.
 #[derive(Debug, thiserror::Error)]
 pub enum ExecuteError {
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] PolicyRefusal),
     #[error(transparent)]
     WorkingDir(#[from] DirError),
     #[error(transparent)]
     Exec(#[from] ExecError),
-    #[error("the execution cannot be written down, so it does not run")]
+    #[error("the execution was not run, because its record cannot be written")]
     Store(#[from] StoreError),
     #[error(transparent)]
     Session(#[from] SessionError),
-    #[error("code may start code that starts code, but not more than {MAX_DEPTH} deep")]
+    #[error("code that is started by code may be nested at most {MAX_DEPTH} levels deep")]
     TooDeep,
-    #[error("the operating system gives no random numbers")]
+    #[error("the operating system returned no random numbers")]
     NoRandomness,
 }
 
 impl ExecuteError {
-    /// Stable word for clients and metrics.
+    /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             ExecuteError::Refused(refusal) => refusal.code(),

@@ -2,13 +2,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::packages::Packages;
-use codexec_exec::{Furnisher, Place, Run, Usage, Workers};
+use codexec_exec::{PackageMounter, QueueTicket, Run, Usage, Workers};
 use codexec_gateway::Gateway;
 use codexec_scripts::Library;
-use codexec_store::{Begin, Finish};
+use codexec_store::{ExecutionEnd, ExecutionStart};
 use codexec_types::{
-    Admitted, Ask, Changes, Ending, Event, ExecutionId, Language, Limit, Limits, Outcome, Policy,
-    SessionId, ToolFilter, Written,
+    Admitted, Ask, ExecutionId, FileChanges, GuestOutput, Language, Limit, Limits, Outcome, Policy,
+    RecordEnding, RunEvent, SessionId, ToolFilter,
 };
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
@@ -16,87 +16,87 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::answers::Answers;
-use crate::audit::Writing;
-use crate::discovery::{self, Discovery, Requests};
+use crate::audit::AuditWriter;
+use crate::discovery::{self, DiscoveryRateLimit, DiscoveryRules};
 use crate::execution_packages::ExecutionPackages;
-use crate::inside::{Inside, Scope, within};
-use crate::sessions::{Session, Turn};
+use crate::outer_execution::{OuterExecution, SessionScope, restrict_to_outer};
+use crate::sessions::{OpenSession, SessionLease};
 use crate::{
-    Budget, Client, ExecuteError, Images, InForce, Records, Seeds, SessionError, SessionSettings,
-    Sessions, Wanted,
+    Client, ExecuteError, ExecutionRequest, Images, LiveSettings, OpenSessions, Records, Seeds,
+    SessionError, SessionSettings, TextBudget,
 };
 
 /// The parts of the server. One per process.
 pub struct App {
-    pub in_force: InForce,
+    pub live_settings: LiveSettings,
     pub workers: Workers,
     pub gateway: Gateway,
     pub records: Arc<Records>,
-    pub sessions: Sessions,
+    pub sessions: OpenSessions,
     pub scripts: Library,
     pub packages: Packages,
     pub seeds: Seeds,
-    /// How much of a long text an agent sees.
-    pub budget: Budget,
-    /// How often clients looked for tools, where that is counted.
-    pub(crate) requests: Requests,
-    pub(crate) writing: Writing,
+    /// How much of a long text an agent gets.
+    pub budget: TextBudget,
+    /// Counts each client's discovery requests, where they are rate limited.
+    pub(crate) discovery_limit: DiscoveryRateLimit,
+    pub(crate) audit_writer: AuditWriter,
     stopping: CancellationToken,
     executions: TaskTracker,
 }
 
-/// An execution that has ended, whichever way.
+/// A finished execution.
 #[derive(Clone, Debug)]
-pub struct Execution {
+pub struct FinishedExecution {
     pub id: ExecutionId,
     pub language: Language,
     pub session: Option<SessionId>,
     pub outcome: Outcome,
-    /// Those it was held to.
+    /// The limits that applied.
     pub limits: Limits,
-    /// Everything the guest wrote, in order, both streams together.
-    pub output: Written,
+    /// Everything that the guest wrote to both streams, in order.
+    pub output: GuestOutput,
     pub images: Images,
-    /// What it did to the directory it worked in.
-    pub changes: Changes,
-    /// The limits that it met without being stopped by them.
+    /// The changes in the working directory.
+    pub changes: FileChanges,
+    /// Limits that were reached without stopping the code.
     pub limits_met: Vec<Limit>,
     pub usage: Usage,
     pub duration: Duration,
-    /// Why its session ended with it, if it did.
+    /// The reason why the session ended with this execution, if it did.
     pub session_ended: Option<&'static str>,
 }
 
-/// How far an execution is, for whoever watches it.
+/// The progress of a running execution, for its client.
 #[derive(Clone, Debug, Default)]
 pub struct Progress {
     pub tool_calls: u32,
-    /// The last thing the guest said about it.
+    /// The guest's last progress message.
     pub message: Option<String>,
 }
 
-/// What a drive leaves behind, also when it is broken off.
+/// The results of a run, collected while it runs, so that a cancelled run has them as well.
 #[derive(Default)]
-struct Trace {
-    output: Written,
+struct RunResults {
+    output: GuestOutput,
     images: Images,
-    changes: Changes,
+    changes: FileChanges,
     limits_met: Vec<Limit>,
     usage: Usage,
     posture: String,
     session_ended: Option<&'static str>,
 }
 
-/// Where the code runs.
-enum Guest {
-    Fresh(Box<Run>),
-    Kept(Turn),
+/// The run that executes the code.
+enum GuestRun {
+    NewWorker(Box<Run>),
+    Session(SessionLease),
 }
 
-/// How long executions may take to end when the server stops.
-const DRAIN: Duration = Duration::from_secs(10);
-/// How long what code has started may take to end, and to be written down, when the code has ended.
-const LEFTOVERS: Duration = Duration::from_secs(2);
+/// Timeout for executions to end when the server stops.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+/// Timeout for what code has started to end and to be recorded, after the code has ended.
+const LEFTOVERS_TIMEOUT: Duration = Duration::from_secs(2);
 
 impl App {
     pub fn new(
@@ -109,9 +109,9 @@ impl App {
     ) -> App {
         let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
         let records = Arc::new(records);
-        let sessions = Sessions::new(sessions, Arc::clone(&records));
+        let sessions = OpenSessions::new(sessions, Arc::clone(&records));
         App {
-            in_force: InForce::new(policy),
+            live_settings: LiveSettings::new(policy),
             packages: Packages::new(&workers),
             workers,
             gateway,
@@ -119,9 +119,9 @@ impl App {
             sessions,
             scripts,
             seeds: Seeds::default(),
-            budget: Budget::DEFAULT,
-            requests: Requests::default(),
-            writing: Writing::default(),
+            budget: TextBudget::DEFAULT,
+            discovery_limit: DiscoveryRateLimit::default(),
+            audit_writer: AuditWriter::default(),
             stopping,
             executions,
         }
@@ -132,18 +132,18 @@ impl App {
         self
     }
 
-    pub fn with_budget(mut self, budget: Budget) -> App {
+    pub fn with_budget(mut self, budget: TextBudget) -> App {
         self.budget = budget;
         self
     }
 
-    /// Ends all executions, each with its record; for a client that has left.
+    /// Cancels all executions after the client has disconnected. Each one still gets its record.
     pub(crate) fn stop_executions(&self) {
         self.stopping.cancel();
     }
 
-    /// Ends everything: executions first, each with its record, then the sessions, then the
-    /// upstreams and the workers that wait.
+    /// Stops everything: executions first, each with its record, then sessions, then upstreams and
+    /// waiting workers.
     pub async fn shutdown(&self) {
         self.stop_executions();
         self.executions.close();
@@ -151,43 +151,45 @@ impl App {
             self.executions.wait().await;
             self.sessions.end_all("server_stopped").await;
         };
-        if tokio::time::timeout(DRAIN, ended).await.is_err() {
-            tracing::warn!("executions did not end in time; the next start marks them interrupted");
+        if tokio::time::timeout(DRAIN_TIMEOUT, ended).await.is_err() {
+            tracing::warn!(
+                "executions did not end in time; the next start marks them as interrupted"
+            );
         }
         self.records.flush().await;
         tokio::join!(self.gateway.shutdown(), self.workers.close());
     }
 
-    /// Runs in a task of its own: a client that leaves cancels by token, never by drop,
-    /// so that every execution that was begun is also finished.
-    #[tracing::instrument(skip_all, fields(language = %wanted.language))]
+    /// Runs code and records the execution. Call it in its own task: a client that disconnects
+    /// cancels by token, never by drop, so that every execution that was begun is also finished.
+    #[tracing::instrument(skip_all, fields(language = %request.language))]
     pub async fn execute(
         &self,
-        mut wanted: Wanted,
+        mut request: ExecutionRequest,
         client: &Client,
-    ) -> Result<Execution, ExecuteError> {
+    ) -> Result<FinishedExecution, ExecuteError> {
         let _counted = self.executions.token();
-        // Before anything is done for it: whoever is turned away is turned away at once.
-        let place = match &wanted.session {
+        // First of all, so that a busy server refuses at once.
+        let ticket = match &request.session {
             Some(_) => None,
-            None => Some(self.workers.enter()?),
+            None => Some(self.workers.take_ticket()?),
         };
-        let discovery = wanted.discovery.take().or_else(|| discovery::of_outer(client));
-        let (session, script) = (wanted.session.take(), wanted.script.take());
-        let replayed = wanted.replayed.take();
-        let admitted = self.admit(wanted, discovery.as_deref(), client).await?;
-        // A session does one thing at a time; the wait is nobody's running time.
-        let turn = match &session {
-            Some(session) => Some(turn(session, client).await?),
+        let discovery = request.discovery.take().or_else(|| discovery::outer_discovery(client));
+        let (session, script) = (request.session.take(), request.script.take());
+        let replayed = request.replayed.take();
+        let admitted = self.admit(request, discovery.as_deref(), client).await?;
+        // A session runs one execution at a time; waiting for it does not count as running time.
+        let lease = match &session {
+            Some(session) => Some(lease_session(session, client).await?),
             None => None,
         };
         let session = session.map(|session| session.id.clone());
         let id = new_id()?;
-        let _begun = client.begin();
+        let _guard = client.delay_end();
         let begun = Instant::now();
-        // Written before the start, so that a crash of ours leaves a trace.
+        // Recorded before the start, so that a crash of the server leaves a trace.
         let store = self.records.store().await?;
-        let begin = Begin {
+        let begin = ExecutionStart {
             id: &id,
             admitted: &admitted,
             started: SystemTime::now(),
@@ -197,32 +199,32 @@ impl App {
             principal: &client.principal,
         };
         store.begin(begin).await?;
-        let mut trace = Trace::default();
-        let packages = self.records.packages_of(&id);
+        let mut results = RunResults::default();
+        let packages = self.records.packages_folder(&id);
         let packages = Arc::new(ExecutionPackages::new(admitted.language(), packages));
-        let scope = Scope::of(session.as_ref(), &id);
-        let beside = (discovery, Arc::clone(&packages));
-        let inside = client.asking_from(Inside::new(client, &admitted, begun, scope, beside));
-        let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
-        let driven = match self.start(&admitted, (turn, place), &inside).await {
+        let scope = SessionScope::of(session.as_ref(), &id);
+        let shared = (discovery, Arc::clone(&packages));
+        let nested = client.nested_in(OuterExecution::new(client, &admitted, begun, scope, shared));
+        let answers = Answers::new(self, store, &id, &admitted, &nested, replayed);
+        let driven = match self.start(&admitted, (lease, ticket), &nested).await {
             Ok(Some(mut guest)) => {
-                packages.reach(guest.furnisher());
-                Ok(self.see_through(guest, &answers, client, &id, &mut trace).await)
+                packages.set_package_mounter(guest.package_mounter());
+                Ok(self.run_to_end(guest, &answers, client, &id, &mut results).await)
             }
             Ok(None) => Ok(Outcome::Cancelled),
             Err(error) => Err(error),
         };
         packages.remove().await;
         let duration = begun.elapsed();
-        if let Some(outer) = &client.inside {
-            outer.allowance.spend(trace.kept_bytes(&driven));
+        if let Some(outer) = &client.outer {
+            outer.allowance.spend(results.recorded_bytes(&driven));
         }
-        // An execution we cannot log is an error, even if the code ran.
-        store.finish(&id, trace.finish(&driven, duration)).await?;
+        // An execution that cannot be recorded is an error, even if the code ran.
+        store.finish(&id, results.finish(&driven, duration)).await?;
         let (outcome, limits) = (driven?, admitted.limits());
         let language = admitted.language();
-        let Trace { output, images, changes, limits_met, usage, session_ended, .. } = trace;
-        Ok(Execution {
+        let RunResults { output, images, changes, limits_met, usage, session_ended, .. } = results;
+        Ok(FinishedExecution {
             id,
             language,
             session,
@@ -238,67 +240,67 @@ impl App {
         })
     }
 
-    /// Decides what of a wish is allowed.
+    /// Checks a request against the policy.
     async fn admit(
         &self,
-        mut wanted: Wanted,
-        discovery: Option<&Discovery>,
+        mut request: ExecutionRequest,
+        discovery: Option<&DiscoveryRules>,
         client: &Client,
     ) -> Result<Admitted, ExecuteError> {
-        let policy = wanted.policy(self.in_force.policy());
-        let sees_all = wanted.sees_all;
-        let request = wanted.found(&policy.files).await?;
-        let mut admitted = policy.admit(request, &self.gateway.server_names())?;
+        let policy = request.policy(self.live_settings.policy());
+        let sees_all = request.sees_all;
+        let resolved = request.resolve(&policy.files).await?;
+        let mut admitted = policy.admit(resolved, &self.gateway.server_names())?;
         if sees_all {
-            admitted = admitted.seeing(policy.tools.clone());
+            admitted = admitted.with_visible_tools(policy.tools.clone());
         }
-        within(discovery::narrowed(admitted, discovery), client)
+        restrict_to_outer(discovery::restrict_to_visible(admitted, discovery), client)
     }
 
-    /// `None` where the client did not wait for a worker.
+    /// Returns `None` if the client cancelled while waiting for a worker.
     async fn start(
         &self,
         admitted: &Admitted,
-        (turn, place): (Option<Turn>, Option<Place>),
-        inside: &Client,
-    ) -> Result<Option<Guest>, ExecuteError> {
-        match turn {
-            Some(mut turn) => {
-                let number = turn.number;
-                turn.run.refresh_directory().await;
-                turn.run.send(admitted, number).map_err(|over| turn.session.ended(over))?;
-                Ok(Some(Guest::Kept(turn)))
+        (lease, ticket): (Option<SessionLease>, Option<QueueTicket>),
+        nested: &Client,
+    ) -> Result<Option<GuestRun>, ExecuteError> {
+        match lease {
+            Some(mut lease) => {
+                let number = lease.number;
+                lease.run.refresh_directory().await;
+                lease.run.send(admitted, number).map_err(|over| lease.session.ended_error(over))?;
+                Ok(Some(GuestRun::Session(lease)))
             }
             None => {
-                let discovery = discovery::of_outer(inside);
-                let shown = discovery.as_ref().map_or(admitted.tools(), |found| &found.shown);
-                let servers = self.visible_servers(shown);
-                let place = place.map_or_else(|| self.workers.enter(), Ok)?;
-                let starting = self.workers.start_at(place, admitted, servers);
-                let run = inside.cancel.run_until_cancelled(starting).await.transpose()?;
-                Ok(run.map(|run| Guest::Fresh(Box::new(run))))
+                let discovery = discovery::outer_discovery(nested);
+                let visible = discovery.as_ref().map_or(admitted.tools(), |rules| &rules.visible);
+                let servers = self.visible_servers(visible);
+                let ticket = ticket.map_or_else(|| self.workers.take_ticket(), Ok)?;
+                let starting = self.workers.start_with_ticket(ticket, admitted, servers);
+                let run = nested.cancel.run_until_cancelled(starting).await.transpose()?;
+                Ok(run.map(|run| GuestRun::NewWorker(Box::new(run))))
             }
         }
     }
 
-    /// From its start to what is left of it.
-    async fn see_through(
+    /// Drives a guest to its end and collects its results.
+    async fn run_to_end(
         &self,
-        mut guest: Guest,
+        mut guest: GuestRun,
         answers: &Answers<'_>,
         client: &Client,
         id: &ExecutionId,
-        trace: &mut Trace,
+        results: &mut RunResults,
     ) -> Outcome {
-        trace.posture = guest.run().posture().to_string();
+        results.posture = guest.run().posture().to_string();
         let closing = guest.closing();
-        let outcome = self.drive(guest.run(), answers, client, &closing, trace).await;
-        if let (Guest::Fresh(_), Some(scope)) = (&guest, answers.scope()) {
+        let outcome = self.drive(guest.run(), answers, client, &closing, results).await;
+        if let (GuestRun::NewWorker(_), Some(scope)) = (&guest, answers.scope()) {
             self.sessions.end_opened_by(scope).await;
         }
-        self.gather(guest.run(), id, trace).await;
-        if let Guest::Kept(turn) = guest {
-            trace.session_ended = turn.done(answers.recorded(&outcome));
+        self.collect_results(guest.run(), id, results).await;
+        if let GuestRun::Session(lease) = guest {
+            results.session_ended = lease.finish(answers.take_recorded_cell(&outcome));
         }
         outcome
     }
@@ -309,11 +311,11 @@ impl App {
         answers: &Answers<'_>,
         client: &Client,
         closing: &CancellationToken,
-        trace: &mut Trace,
+        results: &mut RunResults,
     ) -> Outcome {
         let mut questions = client.caller.open_questions();
         let (mut asks, mut own_asks) = (FuturesUnordered::new(), FuturesUnordered::new());
-        // Made once: a guest may have thousands of events.
+        // Created once: a guest may have thousands of events.
         let broken_off = async {
             tokio::select! {
                 () = client.cancel.cancelled() => {}
@@ -323,12 +325,12 @@ impl App {
         };
         let mut broken_off = std::pin::pin!(broken_off);
         let outcome = loop {
-            // A guest that says a thousand things at once is not heard to the end at once.
+            // Yields now and then, so that a guest with many events does not block the event loop.
             tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
-                    Event::Output { stream, text } => trace.output.push(stream, &text),
-                    Event::Ask { id, ask } => {
+                    RunEvent::Output { stream, text } => results.output.push(stream, &text),
+                    RunEvent::Ask { id, ask } => {
                         if ask.is_tool_call() {
                             client.progress.send_modify(|progress| progress.tool_calls += 1);
                         }
@@ -337,51 +339,51 @@ impl App {
                             _ => asks.push(answers.answer(id, ask)),
                         }
                     }
-                    Event::Image(image) => trace.images.push(image),
-                    Event::Progress(text) => {
+                    RunEvent::Image(image) => results.images.push(image),
+                    RunEvent::Progress(text) => {
                         client.progress.send_modify(|progress| progress.message = Some(text));
                     }
-                    Event::Ended(outcome) => break outcome,
+                    RunEvent::Ended(outcome) => break outcome,
                 },
                 Some(answer) = asks.next() => run.answer(answer),
                 Some(answer) = own_asks.next() => run.answer(answer),
                 Ok(()) = questions.changed() => match *questions.borrow_and_update() {
-                    0 => run.go_on(),
-                    _ => run.wait(),
+                    0 => run.resume_clock(),
+                    _ => run.pause_clock(),
                 },
-                () = &mut broken_off => break ended(run, closing, trace).await,
+                () = &mut broken_off => break stop_and_wait(run, closing, results).await,
             }
         };
-        // THREAT[ORD-3]: nothing that was asked for keeps the execution from its end.
+        // THREAT[ORD-3]: no pending ask can delay the end of the execution for long.
         answers.end();
         let rest = async { while asks.next().await.is_some() {} };
-        let _ = tokio::time::timeout(LEFTOVERS, rest).await;
+        let _ = tokio::time::timeout(LEFTOVERS_TIMEOUT, rest).await;
         answers.wind_up(closing, own_asks).await;
         outcome
     }
 
-    /// What is left of a run that has ended.
-    async fn gather(&self, run: &mut Run, id: &ExecutionId, trace: &mut Trace) {
-        let folder = self.records.artifacts(id);
-        trace.usage = run.usage();
-        trace.limits_met = run.limits_met();
-        trace.changes = run.changes(folder.clone()).await;
-        trace.images.keep(folder).await;
+    /// Collects the results of a run that has ended.
+    async fn collect_results(&self, run: &mut Run, id: &ExecutionId, results: &mut RunResults) {
+        let folder = self.records.artifacts_folder(id);
+        results.usage = run.usage();
+        results.limits_met = run.reached_limits();
+        results.changes = run.collect_changes(folder.clone()).await;
+        results.images.save(folder).await;
     }
 
-    /// Whose tools this code may see.
-    pub(crate) fn visible_servers(&self, shown: &ToolFilter) -> Vec<String> {
+    /// Returns the names of the servers whose tools this code may see.
+    pub(crate) fn visible_servers(&self, visible: &ToolFilter) -> Vec<String> {
         let names = self.gateway.server_names().into_iter();
         names
-            .filter(|name| shown.allows_server(name.as_str()))
+            .filter(|name| visible.allows_server(name.as_str()))
             .map(|name| name.as_str().to_owned())
             .collect()
     }
 }
 
-impl Trace {
-    /// What its record holds of what the guest gave.
-    fn kept_bytes(&self, driven: &Result<Outcome, ExecuteError>) -> u64 {
+impl RunResults {
+    /// Returns how many bytes of the guest's output and value the record holds.
+    fn recorded_bytes(&self, driven: &Result<Outcome, ExecuteError>) -> u64 {
         let value = driven.as_ref().ok().and_then(Outcome::value).map_or(0, str::len);
         (self.output.text().len() + value) as u64
     }
@@ -390,12 +392,12 @@ impl Trace {
         &'a self,
         driven: &'a Result<Outcome, ExecuteError>,
         duration: Duration,
-    ) -> Finish<'a> {
+    ) -> ExecutionEnd<'a> {
         let (ending, value) = match driven {
-            Ok(outcome) => (Ending::Outcome(outcome), outcome.value()),
-            Err(error) => (Ending::Failed { code: error.code() }, None),
+            Ok(outcome) => (RecordEnding::Outcome(outcome), outcome.value()),
+            Err(error) => (RecordEnding::Failed { code: error.code() }, None),
         };
-        Finish {
+        ExecutionEnd {
             ending,
             output: &self.output,
             value,
@@ -411,59 +413,66 @@ impl Trace {
     }
 }
 
-impl Guest {
+impl GuestRun {
     fn run(&mut self) -> &mut Run {
         match self {
-            Guest::Fresh(run) => run,
-            Guest::Kept(turn) => &mut turn.run,
+            GuestRun::NewWorker(run) => run,
+            GuestRun::Session(lease) => &mut lease.run,
         }
     }
 
-    /// The way to its files. A session has packages of its own.
-    fn furnisher(&mut self) -> Option<Furnisher> {
+    /// Returns access to the guest's files, for packages. A session has packages of its own.
+    fn package_mounter(&mut self) -> Option<PackageMounter> {
         match self {
-            Guest::Fresh(run) => run.furnisher(),
-            Guest::Kept(_) => None,
+            GuestRun::NewWorker(run) => run.package_mounter(),
+            GuestRun::Session(_) => None,
         }
     }
 
-    /// Called when the session that it runs in is closed.
+    /// Returns a token that is cancelled when the session of the run is closed.
     fn closing(&self) -> CancellationToken {
         match self {
-            Guest::Fresh(_) => CancellationToken::new(),
-            Guest::Kept(turn) => turn.session.closing().clone(),
+            GuestRun::NewWorker(_) => CancellationToken::new(),
+            GuestRun::Session(lease) => lease.session.closing().clone(),
         }
     }
 }
 
 /// Stops the guest and waits until it has ended.
-async fn ended(run: &mut Run, closing: &CancellationToken, trace: &mut Trace) -> Outcome {
+async fn stop_and_wait(
+    run: &mut Run,
+    closing: &CancellationToken,
+    results: &mut RunResults,
+) -> Outcome {
     match closing.is_cancelled() {
         true => run.kill(),
         false => run.cancel(),
     }
     loop {
         match run.next().await {
-            Event::Ended(outcome) => return outcome,
-            Event::Output { stream, text } => trace.output.push(stream, &text),
-            Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
+            RunEvent::Ended(outcome) => return outcome,
+            RunEvent::Output { stream, text } => results.output.push(stream, &text),
+            RunEvent::Ask { .. } | RunEvent::Image(_) | RunEvent::Progress(_) => {}
         }
     }
 }
 
-/// Code that waits for a session which waits for that code would wait for ever.
-async fn turn(session: &Arc<Session>, client: &Client) -> Result<Turn, SessionError> {
-    if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
+/// Fails if the session itself is waiting for the calling code, which would be a deadlock.
+async fn lease_session(
+    session: &Arc<OpenSession>,
+    client: &Client,
+) -> Result<SessionLease, SessionError> {
+    if client.outer.as_ref().is_some_and(|outer| outer.sessions.contains(&session.id)) {
         return Err(SessionError::Itself(session.id.clone()));
     }
-    session.turn(&client.cancel).await
+    session.lease(&client.cancel).await
 }
 
 fn new_id() -> Result<ExecutionId, ExecuteError> {
     random_bits().map(ExecutionId::from_bits)
 }
 
-/// 128 of them.
+/// Returns 128 random bits.
 pub(crate) fn random_bits() -> Result<u128, ExecuteError> {
     let mut bits = [0; 16];
     getrandom::fill(&mut bits).map_err(|_| ExecuteError::NoRandomness)?;

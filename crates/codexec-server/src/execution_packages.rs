@@ -1,4 +1,4 @@
-//! Packages that code installs for its own execution, and that are gone with it.
+//! Packages that code installs for its own execution. They are removed with it.
 
 use std::fs;
 use std::io;
@@ -8,21 +8,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use codexec_exec::packages::Packages;
-use codexec_exec::{ExecError, Furnisher};
+use codexec_exec::{ExecError, PackageMounter};
 use codexec_types::{ExecutionId, Language};
 use tokio::sync::OnceCell;
 
-/// A folder that is older than any execution was left by a server that died.
-const OLD: Duration = Duration::from_secs(2 * 24 * 60 * 60);
+/// A folder older than any execution was left by a server that died.
+const STALE_AGE: Duration = Duration::from_secs(2 * 24 * 60 * 60);
 
-/// THREAT[PKG-7]: what code installs is seen by its own execution only. The folder is made when
-/// it is first needed, and removed at the end of the execution.
+/// THREAT[PKG-7]: packages that code installs are visible to its own execution only. The folder is
+/// created on first use, and removed at the end of the execution.
 pub(crate) struct ExecutionPackages {
     pub(crate) language: Language,
     folder: PathBuf,
-    furnisher: OnceLock<Furnisher>,
-    is_made: AtomicBool,
-    shown: OnceCell<()>,
+    package_mounter: OnceLock<PackageMounter>,
+    is_created: AtomicBool,
+    is_visible: OnceCell<()>,
 }
 
 impl ExecutionPackages {
@@ -30,48 +30,48 @@ impl ExecutionPackages {
         ExecutionPackages {
             language,
             folder,
-            furnisher: OnceLock::new(),
-            is_made: AtomicBool::new(false),
-            shown: OnceCell::new(),
+            package_mounter: OnceLock::new(),
+            is_created: AtomicBool::new(false),
+            is_visible: OnceCell::new(),
         }
     }
 
-    /// Tells how the guest of this execution is reached, once it runs.
-    pub(crate) fn reach(&self, furnisher: Option<Furnisher>) {
-        if let Some(furnisher) = furnisher {
-            // There is one guest, so it is told once.
-            let _ = self.furnisher.set(furnisher);
+    /// Sets the access to the guest's files, once it runs.
+    pub(crate) fn set_package_mounter(&self, package_mounter: Option<PackageMounter>) {
+        if let Some(package_mounter) = package_mounter {
+            // There is one guest, so this is set once.
+            let _ = self.package_mounter.set(package_mounter);
         }
     }
 
     /// Returns the folder if something may be installed there.
-    pub(crate) fn made(&self) -> Option<&Path> {
-        self.is_made.load(Ordering::Acquire).then_some(&*self.folder)
+    pub(crate) fn created_folder(&self) -> Option<&Path> {
+        self.is_created.load(Ordering::Acquire).then_some(&*self.folder)
     }
 
-    /// Returns the folder that the guest sees. The first call makes it.
+    /// Returns the folder that the guest sees. The first call creates it.
     pub(crate) async fn folder(&self) -> Result<&Path, ExecError> {
-        self.shown.get_or_try_init(|| self.show()).await?;
+        self.is_visible.get_or_try_init(|| self.create()).await?;
         Ok(&self.folder)
     }
 
-    async fn show(&self) -> Result<(), ExecError> {
-        let Some(furnisher) = self.furnisher.get() else {
+    async fn create(&self) -> Result<(), ExecError> {
+        let Some(package_mounter) = self.package_mounter.get() else {
             return Err(io::Error::from(io::ErrorKind::Unsupported).into());
         };
-        self.is_made.store(true, Ordering::Release);
+        self.is_created.store(true, Ordering::Release);
         let folder = self.folder.clone();
         let make = move || {
             remove_old_siblings(&folder);
-            Packages::folder_for_session(&folder)
+            Packages::create_session_folder(&folder)
         };
         let made = tokio::task::spawn_blocking(make).await.map_err(io::Error::other)??;
-        furnisher.show_packages(made).await
+        package_mounter.mount_packages(made).await
     }
 
-    /// Removes the folder, if it was made.
+    /// Removes the folder, if it was created.
     pub(crate) async fn remove(&self) {
-        let Some(folder) = self.made() else { return };
+        let Some(folder) = self.created_folder() else { return };
         if let Err(error) = Packages::remove_folder(folder).await {
             let folder = folder.display();
             tracing::warn!(%error, %folder, "the packages of an execution cannot be removed");
@@ -83,11 +83,11 @@ fn remove_old_siblings(folder: &Path) {
     let entries = folder.parent().and_then(|parent| fs::read_dir(parent).ok());
     for entry in entries.into_iter().flatten().flatten() {
         let is_ours = entry.file_name().to_str().is_some_and(|it| ExecutionId::parse(it).is_some());
-        // Not of what a link leads to.
+        // The metadata of the entry itself: symlinks are not followed.
         let written = entry.metadata().and_then(|about| about.modified());
         let age = written.ok().and_then(|at| SystemTime::now().duration_since(at).ok());
         let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-        if is_ours && is_folder && age.is_some_and(|age| age > OLD) {
+        if is_ours && is_folder && age.is_some_and(|age| age > STALE_AGE) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }

@@ -1,9 +1,10 @@
-//! Arguments as clients write them, read field by field, so that every complaint names the
-//! field and what is allowed.
+//! Parses the arguments of clients field by field, so that every error names the field and what is
+//! allowed.
 
 use serde_json::{Map, Value};
 
-/// The arguments of one call. What is not taken by [`Fields::finish`] is unknown.
+/// The arguments of one call. Fields that have not been read when [`Fields::finish`] is called are
+/// unknown.
 pub(crate) struct Fields {
     values: Map<String, Value>,
     known: Vec<&'static str>,
@@ -12,8 +13,8 @@ pub(crate) struct Fields {
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub(crate) enum FieldError {
     #[error("{field}: {problem}; {allowed}")]
-    Wrong { field: String, problem: String, allowed: String },
-    #[error("{}: unknown; {}", .unknown.join(", "), allowed(.known))]
+    Invalid { field: String, problem: String, allowed: String },
+    #[error("{}: unknown; {}", .unknown.join(", "), list_allowed_fields(.known))]
     Unknown { unknown: Vec<String>, known: Vec<&'static str> },
 }
 
@@ -26,19 +27,19 @@ impl Fields {
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
-            Some(other) => Err(wrong(field, &other, "it must be a string")),
+            Some(other) => Err(invalid_field(field, &other, "it must be a string")),
         }
     }
 
     pub(crate) fn required_text(&mut self, field: &'static str) -> Result<String, FieldError> {
-        self.text(field)?.ok_or_else(|| FieldError::Wrong {
+        self.text(field)?.ok_or_else(|| FieldError::Invalid {
             field: field.to_owned(),
             problem: "it is missing".to_owned(),
             allowed: "it must be a string".to_owned(),
         })
     }
 
-    /// One of the words, given with what each stands for.
+    /// Reads one of the words, and returns the value that belongs to it.
     pub(crate) fn choice<T: Copy>(
         &mut self,
         field: &'static str,
@@ -50,7 +51,7 @@ impl Fields {
         let allowed = format!("it must be one of {}", words.join(", "));
         found
             .map(|(_, value)| Some(*value))
-            .ok_or_else(|| wrong(field, &Value::String(text), &allowed))
+            .ok_or_else(|| invalid_field(field, &Value::String(text), &allowed))
     }
 
     pub(crate) fn number(
@@ -62,18 +63,18 @@ impl Fields {
             format!("it must be a whole number from {} to {}", range.start(), range.end());
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(value) => match whole(&value).filter(|number| range.contains(number)) {
+            Some(value) => match as_whole_number(&value).filter(|number| range.contains(number)) {
                 Some(number) => Ok(Some(number)),
-                None => Err(wrong(field, &value, &allowed)),
+                None => Err(invalid_field(field, &value, &allowed)),
             },
         }
     }
 
-    pub(crate) fn truth(&mut self, field: &'static str) -> Result<Option<bool>, FieldError> {
+    pub(crate) fn boolean(&mut self, field: &'static str) -> Result<Option<bool>, FieldError> {
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::Bool(truth)) => Ok(Some(truth)),
-            Some(other) => Err(wrong(field, &other, "it must be true or false")),
+            Some(Value::Bool(boolean)) => Ok(Some(boolean)),
+            Some(other) => Err(invalid_field(field, &other, "it must be true or false")),
         }
     }
 
@@ -85,11 +86,11 @@ impl Fields {
                 .into_iter()
                 .map(|item| match item {
                     Value::String(text) => Ok(text),
-                    other => Err(wrong(field, &other, allowed)),
+                    other => Err(invalid_field(field, &other, allowed)),
                 })
                 .collect::<Result<_, _>>()
                 .map(Some),
-            Some(other) => Err(wrong(field, &other, allowed)),
+            Some(other) => Err(invalid_field(field, &other, allowed)),
         }
     }
 
@@ -102,20 +103,20 @@ impl Fields {
         if self.values.is_empty() {
             return Ok(());
         }
-        let unknown = self.values.keys().take(5).map(|key| brief(key)).collect();
+        let unknown = self.values.keys().take(5).map(|key| shorten(key)).collect();
         Err(FieldError::Unknown { unknown, known: self.known })
     }
 }
 
-fn allowed(known: &[&str]) -> String {
+fn list_allowed_fields(known: &[&str]) -> String {
     match known {
         [] => "no fields are allowed".to_owned(),
         known => format!("allowed fields: {}", known.join(", ")),
     }
 }
 
-/// A float without a fraction counts: JavaScript clients have no other numbers.
-fn whole(value: &Value) -> Option<u64> {
+/// Accepts a float without a fraction: JavaScript clients have no other numbers.
+fn as_whole_number(value: &Value) -> Option<u64> {
     value.as_u64().or_else(|| {
         let float = value.as_f64()?;
         #[expect(
@@ -127,20 +128,20 @@ fn whole(value: &Value) -> Option<u64> {
     })
 }
 
-fn wrong(field: &str, value: &Value, allowed: &str) -> FieldError {
-    FieldError::Wrong {
+fn invalid_field(field: &str, value: &Value, allowed: &str) -> FieldError {
+    FieldError::Invalid {
         field: field.to_owned(),
-        problem: format!("{} is not allowed", brief(&value.to_string())),
+        problem: format!("{} is not allowed", shorten(&value.to_string())),
         allowed: allowed.to_owned(),
     }
 }
 
-fn brief(text: &str) -> String {
-    let mut brief: String = text.chars().take(60).collect();
-    if brief.len() < text.len() {
-        brief.push('…');
+fn shorten(text: &str) -> String {
+    let mut short: String = text.chars().take(60).collect();
+    if short.len() < text.len() {
+        short.push('…');
     }
-    brief
+    short
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The pictures that a guest shows: counted, checked, and kept as files.
+//! The images that a guest emits: counted, checked, and saved as files.
 
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -8,20 +8,20 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codexec_types::{Image, ImageType};
 
-/// No execution shows more.
+/// Maximum number of images of one execution.
 const MAX_IMAGES: usize = 10;
-/// Of base64, all of them together: what an agent's context can hold at all.
+/// Maximum bytes of base64 of all images together: as much as an agent's context can hold.
 const MAX_BASE64_BYTES: usize = 8 << 20;
 
-/// The pictures of one execution.
+/// The images of one execution.
 #[derive(Clone, Debug, Default)]
 pub struct Images {
     pub shown: Vec<Image>,
-    /// Where each of `shown` is kept, as far as that worked.
+    /// The paths of the saved images of `shown`.
     pub files: Vec<PathBuf>,
-    /// How many more there were, or were no pictures.
+    /// Number of images that were too many, or invalid.
     pub left_out: u32,
-    /// Of all that were looked at, pictures or not: looking takes time.
+    /// Includes invalid images, because checking them takes time.
     base64_bytes: usize,
 }
 
@@ -32,23 +32,21 @@ impl Images {
         if has_room {
             self.base64_bytes = bytes;
         }
-        // A client that passes on what is not a picture is refused by its model, and the whole
-        // conversation with it.
-        if has_room && is_what_it_says(&image) {
+        // A model rejects the whole conversation if a client passes it an invalid image.
+        if has_room && has_declared_type(&image) {
             self.shown.push(image);
         } else {
             self.left_out = self.left_out.saturating_add(1);
         }
     }
 
-    /// How many the guest showed, those that were left out included.
+    /// Returns the number of images that the guest emitted, including those left out.
     pub fn count(&self) -> u32 {
         u32::try_from(self.shown.len()).unwrap_or(u32::MAX).saturating_add(self.left_out)
     }
 
-    /// Writes each into the folder, beside what else is kept there. What cannot be written is
-    /// still shown.
-    pub(crate) async fn keep(&mut self, folder: PathBuf) {
+    /// Saves each image in the folder. Images that cannot be saved are still returned.
+    pub(crate) async fn save(&mut self, folder: PathBuf) {
         if self.shown.is_empty() {
             return;
         }
@@ -57,10 +55,10 @@ impl Images {
         match writing.await {
             Ok((files, Ok(()))) => self.files = files,
             Ok((files, Err(error))) => {
-                tracing::warn!(%error, "a picture cannot be kept");
+                tracing::warn!(%error, "an image cannot be saved");
                 self.files = files;
             }
-            Err(error) => tracing::error!(%error, "pictures cannot be kept"),
+            Err(error) => tracing::error!(%error, "images cannot be saved"),
         }
     }
 }
@@ -79,11 +77,11 @@ fn write_all(folder: &Path, images: &[Image]) -> (Vec<PathBuf>, io::Result<()>) 
     (files, written)
 }
 
-/// Never over a file that is there: the guest may have left one of this name.
+/// Never overwrites a file: the guest may have left one with this name.
 fn write(folder: &Path, number: u32, mime: ImageType, bytes: &[u8]) -> io::Result<PathBuf> {
-    let ending = ending(mime);
-    let names = std::iter::once(format!("image-{number}.{ending}"))
-        .chain((1..100).map(|other| format!("image-{number}-{other}.{ending}")));
+    let extension = extension(mime);
+    let names = std::iter::once(format!("image-{number}.{extension}"))
+        .chain((1..100).map(|other| format!("image-{number}-{other}.{extension}")));
     for name in names {
         let path = folder.join(name);
         match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
@@ -98,7 +96,7 @@ fn write(folder: &Path, number: u32, mime: ImageType, bytes: &[u8]) -> io::Resul
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-fn ending(mime: ImageType) -> &'static str {
+fn extension(mime: ImageType) -> &'static str {
     match mime {
         ImageType::Png => "png",
         ImageType::Jpeg => "jpg",
@@ -107,8 +105,8 @@ fn ending(mime: ImageType) -> &'static str {
     }
 }
 
-/// Whether it is base64, and begins as such a picture does.
-fn is_what_it_says(image: &Image) -> bool {
+/// True if the data is base64, and its first bytes match the declared type.
+fn has_declared_type(image: &Image) -> bool {
     STANDARD.decode(&image.base64).is_ok_and(|bytes| ImageType::of(&bytes) == Some(image.mime))
 }
 

@@ -1,26 +1,27 @@
-//! The road of a request, and its edges.
+//! Runs executions, and serves them over MCP.
 //!
-//! Invariant: whatever asks for code to run, it goes through [`App::execute`]. No edge talks to
-//! a worker, an upstream or the database by itself.
+//! Invariant: all code runs through [`App::execute`]. No edge talks to a worker, an upstream or the
+//! database directly.
 
 mod allowance;
 mod answers;
+mod artifact_files;
 mod audit;
 mod budget;
 mod client;
 mod code_execution;
 mod discovery;
 mod error;
+mod escaped_text;
 mod execute;
 mod execution_packages;
+mod execution_request;
 mod fields;
 mod images;
-mod in_force;
-mod inside;
-mod kept;
+mod live_settings;
 pub mod mcp;
+mod outer_execution;
 pub mod own;
-mod plain;
 mod records;
 mod reply;
 mod seeds;
@@ -29,24 +30,24 @@ mod snapshots;
 mod tool_text;
 mod toolset;
 mod toon;
-mod wanted;
 mod working_dir;
 
-pub use budget::Budget;
+pub use budget::TextBudget;
 pub use client::Client;
-pub use code_execution::{Came, CodeExecution, NamedScript};
+pub use code_execution::{CodeExecution, CodeExecutionStatus, NamedScript};
 pub use error::ExecuteError;
-pub use execute::{App, Execution, Progress};
+pub use execute::{App, FinishedExecution, Progress};
+pub use execution_request::ExecutionRequest;
 pub use images::Images;
-pub use in_force::InForce;
+pub use live_settings::LiveSettings;
 pub use records::Records;
-pub use reply::{Reply, explanation, failure, reply};
+pub use reply::{ToolReply, explain_outcome, render_failure, render_reply};
 pub use seeds::{BridgeSettings, ExecutorSettings, OutputMode, ProxySettings, Seeds};
 pub use sessions::{
-    Closed, Recorded, Session, SessionError, SessionInfo, SessionSettings, Sessions,
+    ClosedSession, OpenSession, OpenSessions, RecordedCell, SessionError, SessionInfo,
+    SessionSettings,
 };
 pub use snapshots::SnapshotError;
-pub use tool_text::tool_text;
-pub use toolset::{NoToolset, Toolset, Toolsets};
-pub use wanted::Wanted;
+pub use tool_text::render_tool;
+pub use toolset::{InvalidToolset, Toolset, Toolsets};
 pub use working_dir::DirError;

@@ -1,4 +1,5 @@
-//! The MCP edge: wire in, one call, wire out. The SDK's types stay in this folder.
+//! The MCP edge: parses a request, makes one call, formats the result. The SDK's types stay in this
+//! folder.
 
 mod code_execution_mode;
 mod code_executor;
@@ -8,11 +9,11 @@ mod execute_code;
 mod health;
 mod instructions;
 mod mcpproxy;
-mod raw;
+mod pending_call;
+mod raw_result;
 mod resource;
 mod search_tools;
 mod stdio;
-mod talk;
 mod tool;
 
 use std::sync::Arc;
@@ -30,54 +31,54 @@ use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use self::direct::{News, Told};
-use self::talk::{Parked, Talk};
-use crate::{App, Reply, Toolset, Toolsets, own};
+use self::direct::{KnownList, ListChangeDetector};
+use self::pending_call::{ParkedCalls, PendingCall};
+use crate::{App, ToolReply, Toolset, Toolsets, own};
 
-/// Our own tools never change while we run.
+/// The toolsets' own tools never change while the server runs.
 const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
-/// But scripts become tools, and cease to be.
+/// Scripts that are exposed as tools come and go.
 const SCRIPTS_TTL_MS: u64 = 60 * 1_000;
 
-/// One client's connection.
+/// The connection of one client.
 #[derive(Clone)]
-pub struct Server {
+pub struct McpServer {
     app: Arc<App>,
     started: Instant,
     toolsets: Toolsets,
-    parked: Parked,
-    told: Told,
-    /// The client has left.
-    left: CancellationToken,
+    parked_calls: ParkedCalls,
+    known_list: KnownList,
+    /// Cancelled when the client has disconnected.
+    disconnected: CancellationToken,
 }
 
-/// Serves one client over standard input and output until it leaves or `stop` is called.
+/// Serves one client over stdin and stdout until it disconnects or `stop` is cancelled.
 pub async fn serve_stdio(
     app: Arc<App>,
     toolsets: Toolsets,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
-    let left = CancellationToken::new();
-    let _leaves = left.clone().drop_guard();
-    // THREAT[RES-10]: the SDK waits for running calls after its input has ended; guests must not
-    // run on for a client that has left.
-    let (stopped, gone) = (Arc::clone(&app), left.clone());
+    let disconnected = CancellationToken::new();
+    let _guard = disconnected.clone().drop_guard();
+    // THREAT[RES-10]: the SDK waits for running calls after the end of its input; guests must not
+    // keep running for a client that has disconnected.
+    let (stopped, token) = (Arc::clone(&app), disconnected.clone());
     tokio::spawn(async move {
-        gone.cancelled().await;
+        token.cancelled().await;
         stopped.stop_executions();
     });
-    let transport = stdio::ClientPipe::open(left.clone());
-    let server = Server {
+    let transport = stdio::ClientPipe::open(disconnected.clone());
+    let server = McpServer {
         app,
         started: Instant::now(),
         toolsets,
-        parked: Parked::default(),
-        told: Told::default(),
-        left,
+        parked_calls: ParkedCalls::default(),
+        known_list: KnownList::default(),
+        disconnected,
     };
-    let running = match raw::Edge(server).serve_with_ct(transport, stop).await {
+    let running = match raw_result::RawServer(server).serve_with_ct(transport, stop).await {
         Ok(running) => running,
-        // A client that leaves before it has said hello has simply left.
+        // Disconnecting before the handshake is not an error.
         Err(rmcp::service::ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(rmcp::service::ServerInitializeError::Cancelled) => return Ok(()),
         Err(error) => return Err(ServeError::Handshake(Box::new(error))),
@@ -88,8 +89,8 @@ pub async fn serve_stdio(
     }
 }
 
-/// How many tools an agent is shown, and how many characters of JSON that takes.
-pub fn listed_tools() -> (usize, usize) {
+/// Returns how many tools an agent sees, and how many characters of JSON they take.
+pub fn measure_tool_list() -> (usize, usize) {
     let tools = tool::compact();
     let listed = serde_json::to_string(&tools).unwrap_or_default();
     (tools.len(), listed.chars().count())
@@ -97,14 +98,14 @@ pub fn listed_tools() -> (usize, usize) {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    #[error("the client did not begin as MCP says")]
+    #[error("MCP handshake with the client failed")]
     Handshake(#[source] Box<rmcp::service::ServerInitializeError>),
-    #[error("the connection's task ended by a fault of ours")]
+    #[error("internal error: the task that serves the connection failed")]
     Broken(#[source] tokio::task::JoinError),
 }
 
-impl Server {
-    /// The tools that are always there.
+impl McpServer {
+    /// Returns the tools that do not depend on scripts or upstreams.
     fn own_tools(&self) -> Vec<Tool> {
         let mut own: Vec<Tool> = Vec::new();
         for set in self.toolsets.iter() {
@@ -123,13 +124,13 @@ impl Server {
         own
     }
 
-    /// What can be answered at once is; the rest is a talk.
+    /// Starts a tool call. Returns a reply instead if it can be answered at once.
     async fn begin(
         &self,
         name: &str,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Result<Talk, Reply>, ErrorData> {
+    ) -> Result<Result<PendingCall, ToolReply>, ErrorData> {
         for set in self.toolsets.iter() {
             match (set, name) {
                 (Toolset::Codexec, name) if own::TOOLS.contains(&name) => {
@@ -138,16 +139,16 @@ impl Server {
                 (Toolset::Codexec, name) if codexec::is_script(name) => {
                     return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
                 }
-                (Toolset::CodeExecutor, name) if code_executor::is_one(name) => {
+                (Toolset::CodeExecutor, name) if code_executor::is_tool(name) => {
                     let (name, since) = (name.to_owned(), self.started);
                     return Ok(Ok(code_executor::begin(
                         &self.app, name, arguments, context, since,
                     )));
                 }
-                (Toolset::CodeExecutionMode, name) if code_execution_mode::is_one(name) => {
+                (Toolset::CodeExecutionMode, name) if code_execution_mode::is_tool(name) => {
                     return Ok(Ok(code_execution_mode::begin(&self.app, arguments, context)));
                 }
-                (Toolset::Mcpproxy, name) if mcpproxy::is_one(name) => {
+                (Toolset::Mcpproxy, name) if mcpproxy::is_tool(name) => {
                     return Ok(Ok(mcpproxy::begin(&self.app, name, arguments, context)));
                 }
                 (Toolset::Compact, "execute_code") => {
@@ -174,10 +175,10 @@ impl Server {
                 ) => {}
             }
         }
-        Err(ErrorData::invalid_params(self.no_tool(name), None))
+        Err(ErrorData::invalid_params(self.unknown_tool_message(name), None))
     }
 
-    fn no_tool(&self, name: &str) -> String {
+    fn unknown_tool_message(&self, name: &str) -> String {
         let name: String = name.chars().take(200).collect();
         if self.toolsets.iter().any(|set| set != Toolset::Compact) {
             return format!("there is no tool {name:?} here; tools/list has all there are");
@@ -189,7 +190,7 @@ impl Server {
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for McpServer {
     fn get_info(&self) -> ServerConfig {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().build();
@@ -212,13 +213,13 @@ impl ServerHandler for Server {
     ) -> Result<ListToolsResult, ErrorData> {
         let mut own = self.own_tools();
         if self.toolsets.has(Toolset::Codexec) {
-            let scripts = self.app.scripts.exposed().await.unwrap_or_default();
+            let scripts = self.app.scripts.list_exposed().await.unwrap_or_default();
             own.extend(codexec::script_tools(&scripts));
         }
         if self.toolsets.has(Toolset::Direct) {
             let own = own.iter().filter_map(|tool| serde_json::to_value(tool).ok()).collect();
-            let list = direct::list(&self.app, own, request, &self.told, &context).await?;
-            raw::instead(&context, list);
+            let list = direct::list(&self.app, own, request, &self.known_list, &context).await?;
+            raw_result::replace_result(&context, list);
             return Ok(ListToolsResult::default());
         }
         let mut list = ListToolsResult::with_all_items(own);
@@ -232,27 +233,28 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let talk = match &request.request_state {
-            Some(_) => self.parked.take(&request)?,
+        let call = match &request.request_state {
+            Some(_) => self.parked_calls.take(&request)?,
             None => {
                 let arguments = request.arguments.clone().unwrap_or_default();
                 match self.begin(&request.name, arguments, &context).await? {
-                    Ok(talk) => talk,
-                    Err(reply) => return Ok(CallToolResponse::Complete(content(reply))),
+                    Ok(call) => call,
+                    Err(reply) => return Ok(CallToolResponse::Complete(tool_result(reply))),
                 }
             }
         };
-        talk.go_on(&request, &context, &self.parked).await
+        call.drive(&request, &context, &self.parked_calls).await
     }
 
-    /// A client with a handshake hears of changes from here on.
+    /// Notifies a client with a handshake of changes of the tool list from here on.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         if !self.toolsets.has(Toolset::Direct) {
             return;
         }
-        let (mut news, left) = (News::new(&self.app, &self.told), self.left.clone());
-        tokio::spawn(left.run_until_cancelled_owned(async move {
-            while news.next().await && context.peer.notify_tool_list_changed().await.is_ok() {}
+        let (mut changes, disconnected) =
+            (ListChangeDetector::new(&self.app, &self.known_list), self.disconnected.clone());
+        tokio::spawn(disconnected.run_until_cancelled_owned(async move {
+            while changes.next().await && context.peer.notify_tool_list_changed().await.is_ok() {}
         }));
     }
 
@@ -263,21 +265,21 @@ impl ServerHandler for Server {
         self.toolsets.has(Toolset::Direct).then(|| requested.clone())
     }
 
-    /// A client without one hears of them as long as this lasts.
+    /// Notifies a client without a handshake of such changes, as long as its subscription lasts.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut news = News::new(&self.app, &self.told);
+        let mut changes = ListChangeDetector::new(&self.app, &self.known_list);
         loop {
-            let is_news = tokio::select! {
-                is_news = news.next() => is_news,
+            let needs_notification = tokio::select! {
+                needs_notification = changes.next() => needs_notification,
                 () = context.cancelled() => false,
             };
-            if !is_news || context.sink().notify_tool_list_changed().await.is_err() {
+            if !needs_notification || context.sink().notify_tool_list_changed().await.is_err() {
                 return Ok(());
             }
         }
     }
 
-    /// What is called a tool call and does not look like one.
+    /// Answers malformed tool calls, which the SDK passes on as custom requests.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -294,8 +296,9 @@ impl ServerHandler for Server {
                 let message = format!(
                     "INVALID_ARGS: arguments: {arguments} is not allowed; it must be an object"
                 );
-                let mut result = content(Reply::error(message));
-                // Left out, it means the same in every revision; the SDK does not look in here.
+                let mut result = tool_result(ToolReply::error(message));
+                // A missing `resultType` means the same in every protocol version; the SDK does not
+                // set it here.
                 result.result_type = None;
                 Ok(CustomResult(serde_json::to_value(result).unwrap_or_default()))
             }
@@ -345,8 +348,8 @@ impl ServerHandler for Server {
     }
 }
 
-/// Content only: the leading clients drop it when there is structured content beside it.
-fn content(reply: Reply) -> CallToolResult {
+/// Returns content only: the leading clients drop it when there is structured content as well.
+fn tool_result(reply: ToolReply) -> CallToolResult {
     let mut content = vec![ContentBlock::text(reply.text)];
     let images = reply.images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));

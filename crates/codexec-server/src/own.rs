@@ -1,6 +1,6 @@
-//! Our own functions: sessions, scripts, packages and logs, each by its name and with JSON in and
-//! out. The toolset `codexec`, code, the command line and every later edge call these and no
-//! others, so all of them mean the same.
+//! codexec's own functions: sessions, scripts, packages and logs, called by name with JSON in and
+//! out. The toolset `codexec`, code and the command line all call these, so that they behave the
+//! same everywhere.
 
 mod error;
 mod logs;
@@ -15,23 +15,24 @@ use std::pin::Pin;
 use codexec_types::Image;
 use serde_json::{Map, Value};
 
-pub use self::error::OwnError;
+pub use self::error::OwnFunctionError;
 pub(crate) use self::shape::exit_code;
 use crate::fields::Fields;
-use crate::{App, Budget, Client, Execution};
+use crate::{App, Client, FinishedExecution, TextBudget};
 
-/// What one of our functions gives.
-pub struct Owned {
+/// The result of an own function.
+pub struct OwnFunctionResult {
     /// In the shape of the toolset `codexec`.
     pub value: Value,
     pub images: Vec<Image>,
-    /// What was asked for was done, and failed: code that threw, for example.
+    /// True if the request was carried out but failed, e.g. because the code threw.
     pub is_failure: bool,
 }
 
-type Owning<'a> = Pin<Box<dyn Future<Output = Result<Owned, OwnError>> + Send + 'a>>;
+type OwnFuture<'a> =
+    Pin<Box<dyn Future<Output = Result<OwnFunctionResult, OwnFunctionError>> + Send + 'a>>;
 
-/// Those that a client is shown as tools, in their order.
+/// The functions that clients see as tools, in this order.
 pub const TOOLS: [&str; 15] = [
     "execute_code",
     "start_session",
@@ -50,7 +51,7 @@ pub const TOOLS: [&str; 15] = [
     "get_execution_log",
 ];
 
-/// Those that only code and the command line call.
+/// The functions that only code and the command line can call.
 pub const OTHERS: [&str; 6] = [
     "snapshot_session",
     "restore_session",
@@ -60,7 +61,7 @@ pub const OTHERS: [&str; 6] = [
     "list_script_versions",
 ];
 
-/// Those that run code, or wait for somebody who does.
+/// The functions that run code, or wait for code that runs.
 pub(crate) const RUN_CODE: [&str; 8] = [
     "execute_code",
     "send_to_session",
@@ -73,27 +74,28 @@ pub(crate) const RUN_CODE: [&str; 8] = [
 ];
 
 impl App {
-    /// One of our own functions. Boxed: what it runs may call it again.
-    pub fn own<'a>(
+    /// Calls one of codexec's own functions. Boxed, because the code that it runs may call it
+    /// again.
+    pub fn call_own_function<'a>(
         &'a self,
         name: &'a str,
         args: Map<String, Value>,
         client: &'a Client,
-    ) -> Owning<'a> {
+    ) -> OwnFuture<'a> {
         Box::pin(async move {
             let fields = Fields::new(args);
             let value = match name {
                 "execute_code" => {
                     let execution = self.execute_code(fields, client).await?;
-                    return Ok(self.ran(&execution, client, shape::execution));
+                    return Ok(self.render_execution(&execution, client, shape::execution));
                 }
                 "send_to_session" => {
                     let execution = self.send_to_session(fields, client).await?;
-                    return Ok(self.ran(&execution, client, shape::sent));
+                    return Ok(self.render_execution(&execution, client, shape::session_execution));
                 }
                 "run_script" => {
                     let execution = self.run_script(fields, client).await?;
-                    return Ok(self.ran(&execution, client, shape::execution));
+                    return Ok(self.render_execution(&execution, client, shape::execution));
                 }
                 "save_and_run_script" => return self.save_and_run_script(fields, client).await,
                 "start_session" => self.start_session(fields, client).await?,
@@ -113,29 +115,30 @@ impl App {
                 "delete_script" => self.delete_script(fields, client).await?,
                 "search_execution_logs" => self.search_execution_logs(fields, client).await?,
                 "get_execution_log" => self.get_execution_log(fields, client).await?,
-                other => return Err(OwnError::unknown(other)),
+                other => return Err(OwnFunctionError::unknown(other)),
             };
-            Ok(Owned { value, images: Vec::new(), is_failure: false })
+            Ok(OwnFunctionResult { value, images: Vec::new(), is_failure: false })
         })
     }
 }
 
 impl App {
-    fn ran(
+    /// Formats an execution as the result of an own function.
+    fn render_execution(
         &self,
-        execution: &Execution,
+        execution: &FinishedExecution,
         client: &Client,
-        shape: fn(&Execution, Option<Budget>) -> Value,
-    ) -> Owned {
-        Owned {
+        shape: fn(&FinishedExecution, Option<TextBudget>) -> Value,
+    ) -> OwnFunctionResult {
+        OwnFunctionResult {
             value: shape(execution, self.budget_of(client)),
             images: execution.images.shown.clone(),
             is_failure: execution.outcome.code().is_some(),
         }
     }
 
-    /// An agent's context is small; code and people can take everything.
-    fn budget_of(&self, client: &Client) -> Option<Budget> {
-        (client.inside.is_none() && !client.takes_all).then_some(self.budget)
+    /// Returns the budget for agents. Code and people get texts in full.
+    fn budget_of(&self, client: &Client) -> Option<TextBudget> {
+        (client.outer.is_none() && !client.takes_all).then_some(self.budget)
     }
 }

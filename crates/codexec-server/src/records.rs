@@ -9,10 +9,10 @@ use tokio::task::AbortHandle;
 
 use crate::snapshots::Snapshots;
 
-/// What is kept of executions: the store, and a folder for the files that each left.
+/// The store, and a folder for the artifacts of each execution.
 ///
-/// The store is opened when first needed, so that a slow disk does not delay the first words to a
-/// client. An opening that failed is tried again the next time.
+/// The store is opened on first use, so that a slow disk does not delay the first reply to a
+/// client. If opening fails, the next use tries again.
 pub struct Records {
     home: PathBuf,
     durability: Durability,
@@ -20,31 +20,35 @@ pub struct Records {
     store: OnceCell<(Store, AbortHandle)>,
 }
 
-/// Whoever runs one execution and leaves has no time for it.
+/// Delayed, because a process that runs one execution and exits has no time for it.
 const FIRST_PASS: Duration = Duration::from_secs(30);
 
+/// Interval between two retention passes.
 const BETWEEN_PASSES: Duration = Duration::from_secs(60 * 60);
 
 impl Records {
-    /// `home` has to be there, and be its owner's alone.
+    /// Opens lazily. `home` must exist, and be accessible to its owner only.
     pub fn at(home: PathBuf) -> Records {
         let (durability, retention) = (Durability::default(), Retention::default());
         Records { home, durability, retention, store: OnceCell::new() }
     }
 
-    pub fn kept(mut self, durability: Durability, retention: Retention) -> Records {
+    pub fn with_retention(mut self, durability: Durability, retention: Retention) -> Records {
         (self.durability, self.retention) = (durability, retention);
         self
     }
 
-    /// Whoever opens it also takes over what servers that died have left.
+    /// Returns the store. Opening it also marks executions of servers that died as interrupted.
     pub async fn store(&self) -> Result<&Store, StoreError> {
         let open = || async {
-            make_private(&self.home.join("artifacts"));
+            create_private_folder(&self.home.join("artifacts"));
             let store = Store::open(&self.home.join("codexec.db"), self.durability).await?;
             let interrupted = store.interrupt_leftovers(SystemTime::now()).await?;
             if interrupted > 0 {
-                tracing::warn!(interrupted, "executions of a server that died are marked so");
+                tracing::warn!(
+                    interrupted,
+                    "executions of a server that died are marked as interrupted"
+                );
             }
             let task = tokio::spawn(retain(store.clone(), self.retention.clone()));
             Ok((store, task.abort_handle()))
@@ -52,8 +56,8 @@ impl Records {
         self.store.get_or_try_init(open).await.map(|(store, _)| store)
     }
 
-    /// A new folder for a session's own packages. It is removed with the session.
-    pub(crate) async fn folder_for(&self, id: &SessionId) -> std::io::Result<PathBuf> {
+    /// Creates a folder for a session's own packages. It is removed with the session.
+    pub(crate) async fn create_session_folder(&self, id: &SessionId) -> std::io::Result<PathBuf> {
         let folder = self.home.join("sessions").join(id.as_str());
         let made = folder.clone();
         let make = move || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(made);
@@ -61,8 +65,8 @@ impl Records {
         Ok(folder)
     }
 
-    /// Where the packages are that this execution installs for itself.
-    pub(crate) fn packages_of(&self, id: &ExecutionId) -> PathBuf {
+    /// Returns the folder for packages that this execution installs for itself.
+    pub(crate) fn packages_folder(&self, id: &ExecutionId) -> PathBuf {
         self.home.join("executions").join(id.as_str())
     }
 
@@ -70,24 +74,24 @@ impl Records {
         Snapshots::at(self.home.join("snapshots"))
     }
 
-    /// The log files follow the store a moment later; here they are waited for.
+    /// Waits until the log files, which are written a moment after the store, are complete.
     pub(crate) async fn flush(&self) {
         let Some((store, _)) = self.store.get() else { return };
         if let Err(error) = store.flush().await {
             let error = &error as &dyn std::error::Error;
-            tracing::warn!(error, "the next start writes what is missing in the log files");
+            tracing::warn!(error, "log files are incomplete; the next start completes them");
         }
     }
 
-    /// Where the files that this execution left are kept, if it left any.
-    pub(crate) fn artifacts(&self, id: &ExecutionId) -> PathBuf {
+    /// Returns the folder for the artifacts of this execution. It exists if there are any.
+    pub(crate) fn artifacts_folder(&self, id: &ExecutionId) -> PathBuf {
         self.home.join("artifacts").join(id.as_str())
     }
 }
 
 impl Drop for Records {
     fn drop(&mut self) {
-        // Its task has a handle of its own, which would keep the store open.
+        // The task has its own handle, which would keep the store open.
         if let Some((_, task)) = self.store.get() {
             task.abort();
         }
@@ -99,28 +103,31 @@ async fn retain(store: Store, retention: Retention) {
     loop {
         tokio::time::sleep(wait).await;
         wait = BETWEEN_PASSES;
-        // Also those that died since we started.
+        // Includes servers that died since this one started.
         let interrupted = store.interrupt_leftovers(SystemTime::now()).await;
         if let Ok(interrupted @ 1..) = interrupted {
-            tracing::warn!(interrupted, "executions of a server that died are marked so");
+            tracing::warn!(
+                interrupted,
+                "executions of a server that died are marked as interrupted"
+            );
         }
-        match store.retain(&retention, SystemTime::now()).await {
+        match store.apply_retention(&retention, SystemTime::now()).await {
             Ok(removed) if removed.executions > 0 => {
                 let (executions, sessions) = (removed.executions, removed.sessions);
-                tracing::info!(executions, sessions, "removed what was kept long enough");
+                tracing::info!(executions, sessions, "removed records that exceeded the retention");
             }
             Ok(_) => {}
             Err(error) => {
                 let error = &error as &dyn std::error::Error;
-                tracing::warn!(error, "what was kept long enough cannot be removed");
+                tracing::warn!(error, "records that exceed the retention cannot be removed");
             }
         }
     }
 }
 
-/// What guests left is for the folder's owner alone. Without the folder, nothing is kept.
-fn make_private(folder: &Path) {
+/// Creates the folder of artifacts for its owner only. Without it, no artifacts are kept.
+fn create_private_folder(folder: &Path) {
     if let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
-        tracing::warn!(%error, "{} cannot be made", folder.display());
+        tracing::warn!(%error, "{} cannot be created", folder.display());
     }
 }

@@ -1,5 +1,6 @@
-//! The settings of the systems that we replace, where they have a meaning of their own here. What
-//! they share with ours is read into ours, where settings are read.
+//! The settings of toolsets that reproduce other systems ("seeds"), as far as they have no
+//! equivalent in codexec's own settings. The others are mapped to codexec's own when settings are
+//! read.
 
 mod bridge;
 mod executor;
@@ -9,6 +10,7 @@ pub use bridge::{BridgeSettings, OutputMode};
 pub use executor::ExecutorSettings;
 pub use proxy::ProxySettings;
 
+/// The settings of the three seeds.
 #[derive(Clone, Debug, Default)]
 pub struct Seeds {
     /// Code Executor MCP.

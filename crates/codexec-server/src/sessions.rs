@@ -1,11 +1,10 @@
-//! The sessions that are open: workers that are kept between executions.
+//! The open sessions. A session keeps its worker between executions.
 //!
-//! A session does one thing at a time and keeps its callers in order; different sessions know
-//! nothing of each other. It belongs to whoever opened it: to others it is not there. Sessions that
-//! code opened end with that code.
+//! A session runs one execution at a time, in the order of the requests, and is isolated from other
+//! sessions. Only its opener can use it. Sessions that code opened end with that code.
 
-mod reach;
-mod recorded;
+mod access;
+mod recording;
 mod session;
 
 use std::collections::{HashMap, VecDeque};
@@ -18,27 +17,27 @@ use codexec_exec::Run;
 use codexec_types::{Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-pub(crate) use self::reach::Opener;
-pub use self::recorded::Recorded;
-pub(crate) use self::recorded::{MAX_RECORD_BYTES, Replay};
-pub(crate) use self::session::Turn;
-pub use self::session::{Session, SessionInfo};
-use crate::inside::Scope;
+pub(crate) use self::access::Opener;
+pub use self::recording::RecordedCell;
+pub(crate) use self::recording::{MAX_RECORD_BYTES, Replay};
+pub(crate) use self::session::SessionLease;
+pub use self::session::{OpenSession, SessionInfo};
+use crate::outer_execution::SessionScope;
 use crate::{Client, Records};
 
-/// Why a session ended that code had opened.
+/// The reason for the end of a session whose opener, code, has ended.
 const OPENER_ENDED: &str = "opener_ended";
 
-/// How many that have ended are remembered, so that who comes back hears why.
-const REMEMBERED: usize = 200;
+/// Number of ended sessions that are remembered, so that late requests get the reason.
+const MAX_REMEMBERED: usize = 200;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
-    /// How many may be open at once.
+    /// Maximum number of open sessions.
     pub max: usize,
-    /// How many of them code may have opened.
+    /// Maximum number of open sessions that code has opened.
     pub max_by_code: usize,
-    /// How long one may wait for its next execution.
+    /// Idle timeout.
     pub idle: Duration,
 }
 
@@ -48,40 +47,40 @@ impl Default for SessionSettings {
     }
 }
 
-/// Cheap to clone.
+/// The table of open sessions. Cheap to clone.
 #[derive(Clone)]
-pub struct Sessions(Arc<Table>);
+pub struct OpenSessions(Arc<SessionTable>);
 
-struct Table {
+struct SessionTable {
     settings: SessionSettings,
     records: Arc<Records>,
-    places: Arc<Semaphore>,
-    places_of_code: Arc<Semaphore>,
-    open: Mutex<HashMap<SessionId, Arc<Session>>>,
+    permits: Arc<Semaphore>,
+    code_permits: Arc<Semaphore>,
+    open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
     ended: Mutex<VecDeque<(SessionId, Opener, String)>>,
 }
 
-/// What is known of a session before it has a worker.
-pub(crate) struct Opening {
+/// The data of a session before it has a worker.
+pub(crate) struct NewSession {
     pub(crate) id: SessionId,
     pub(crate) opener: Opener,
     pub(crate) language: Language,
     pub(crate) name: Option<String>,
-    /// Where its own packages are.
+    /// The folder of its own packages.
     pub(crate) folder: PathBuf,
-    pub(crate) place: Place,
+    pub(crate) permit: SessionPermit,
 }
 
-/// The right to open one.
-pub(crate) struct Place {
+/// The right to open one session.
+pub(crate) struct SessionPermit {
     _permit: OwnedSemaphorePermit,
-    /// For one that ends with code.
-    _of_code: Option<OwnedSemaphorePermit>,
+    /// Set for a session that ends with the code that opened it.
+    _code_permit: Option<OwnedSemaphorePermit>,
 }
 
-/// What a session came to.
+/// The totals of a closed session.
 #[derive(Clone, Copy, Debug)]
-pub struct Closed {
+pub struct ClosedSession {
     pub duration: Duration,
     pub executions: u32,
 }
@@ -89,13 +88,13 @@ pub struct Closed {
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
     #[error(
-        "session_id: {0:?} is no open session of yours; list_sessions shows those there are, \
+        "session_id: {0:?} is not an open session of yours; list_sessions lists them, \
          start_session opens one"
     )]
     Unknown(String),
     #[error(
-        "session_id: {0:?} is no open session that this code opened, and code uses no others; {how}",
-        how = Grant::AllSessions.how_to_give()
+        "session_id: {0:?} is not an open session that this code opened, and code may use no others; {how}",
+        how = Grant::AllSessions.describe_how_to_grant()
     )]
     NotOwn(String),
     #[error("session_id: {id} has ended ({reason}); start_session opens a new one")]
@@ -110,19 +109,19 @@ pub enum SessionError {
          sessions.close, or raise `sessions.max-by-code` in config.toml"
     )]
     FullOfCodes { max: usize },
-    #[error("session_id: {max} executions wait for {id} already; wait until some are done")]
+    #[error("session_id: {max} executions are already waiting for {id}; wait until some are done")]
     Busy { id: SessionId, max: usize },
     #[error(
-        "session_id: {0} waits for the code that asks, so it cannot be asked in turn; use another \
-         session"
+        "session_id: {0} is waiting for this code to end, so the code cannot run anything in it; \
+         use another session"
     )]
     Itself(SessionId),
-    #[error("session_id: the wait for {0} was cancelled")]
+    #[error("session_id: cancelled while waiting for {0}")]
     Cancelled(SessionId),
 }
 
 impl SessionError {
-    /// Stable word for clients and metrics.
+    /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             SessionError::Unknown(_) | SessionError::NotOwn(_) => "SESSION_NOT_FOUND",
@@ -134,51 +133,59 @@ impl SessionError {
     }
 }
 
-impl Sessions {
-    pub fn new(settings: SessionSettings, records: Arc<Records>) -> Sessions {
-        Sessions(Arc::new(Table {
+impl OpenSessions {
+    pub fn new(settings: SessionSettings, records: Arc<Records>) -> OpenSessions {
+        OpenSessions(Arc::new(SessionTable {
             settings,
             records,
-            places: Arc::new(Semaphore::new(settings.max)),
-            places_of_code: Arc::new(Semaphore::new(settings.max_by_code)),
+            permits: Arc::new(Semaphore::new(settings.max)),
+            code_permits: Arc::new(Semaphore::new(settings.max_by_code)),
             open: Mutex::default(),
             ended: Mutex::default(),
         }))
     }
 
-    /// THREAT[OWN-2]: code has a number of places of its own, so that it leaves some to its user.
-    pub(crate) fn place(&self, opener: &Opener) -> Result<Place, SessionError> {
+    /// Takes a permit to open a session.
+    ///
+    /// THREAT[OWN-2]: sessions of code have a limit of their own, so that some are left for the
+    /// user.
+    pub(crate) fn reserve(&self, opener: &Opener) -> Result<SessionPermit, SessionError> {
         let SessionSettings { max, max_by_code, .. } = self.0.settings;
-        let take = |places: &Arc<Semaphore>| Arc::clone(places).try_acquire_owned();
-        let of_code = match opener.is_clients() {
+        let take = |permits: &Arc<Semaphore>| Arc::clone(permits).try_acquire_owned();
+        let code_permit = match opener.is_client_owned() {
             true => None,
             false => Some(
-                take(&self.0.places_of_code)
+                take(&self.0.code_permits)
                     .map_err(|_| SessionError::FullOfCodes { max: max_by_code })?,
             ),
         };
-        let permit = take(&self.0.places).map_err(|_| SessionError::Full { max })?;
-        Ok(Place { _permit: permit, _of_code: of_code })
+        let permit = take(&self.0.permits).map_err(|_| SessionError::Full { max })?;
+        Ok(SessionPermit { _permit: permit, _code_permit: code_permit })
     }
 
-    /// From here on it can be found, and ends by itself when nobody uses it.
-    pub(crate) fn add(&self, opening: Opening, run: Run) -> Arc<Session> {
-        let session = Arc::new(Session::new(opening, run));
+    /// Adds a session to the table. From here on it can be found, and ends when it is idle.
+    pub(crate) fn add(&self, new_session: NewSession, run: Run) -> Arc<OpenSession> {
+        let session = Arc::new(OpenSession::new(new_session, run));
         lock(&self.0.open).insert(session.id.clone(), Arc::clone(&session));
-        let watched = watch(Arc::downgrade(&self.0), Arc::clone(&session), self.0.settings.idle);
-        tokio::spawn(watched);
+        let watcher =
+            end_when_due(Arc::downgrade(&self.0), Arc::clone(&session), self.0.settings.idle);
+        tokio::spawn(watcher);
         session
     }
 
-    /// By its id, or by its name if it has one.
-    pub(crate) fn find(&self, handle: &str, client: &Client) -> Result<Arc<Session>, SessionError> {
-        if let Some(found) = self.named(handle, client) {
+    /// Finds an open session by its id, or by its name if it has one.
+    pub(crate) fn find(
+        &self,
+        handle: &str,
+        client: &Client,
+    ) -> Result<Arc<OpenSession>, SessionError> {
+        if let Some(found) = self.find_open(handle, client) {
             return Ok(found);
         }
-        // The same answer for somebody else's session and for one that never was.
+        // A session of somebody else gets the same answer as one that never existed.
         let ended = lock(&self.0.ended);
         let is_it = |(id, opener, _): &&(SessionId, Opener, String)| {
-            id.as_str() == handle && opener.is_reached_by(client)
+            id.as_str() == handle && opener.is_accessible_to(client)
         };
         match ended.iter().find(is_it) {
             Some((id, _, reason)) => {
@@ -194,14 +201,14 @@ impl Sessions {
         }
     }
 
-    /// The one with this id or name, if it is open.
-    pub(crate) fn named(&self, handle: &str, client: &Client) -> Option<Arc<Session>> {
+    /// Returns the open session with this id or name.
+    pub(crate) fn find_open(&self, handle: &str, client: &Client) -> Option<Arc<OpenSession>> {
         let open = lock(&self.0.open);
         let named = match SessionId::parse(handle) {
-            Some(id) => open.get(&id).filter(|session| session.is_reached_by(client)),
+            Some(id) => open.get(&id).filter(|session| session.is_accessible_to(client)),
             None => {
                 let fitting = open.values().filter_map(|session| {
-                    session.is_named(handle, client).map(|rank| (rank, session))
+                    session.name_rank(handle, client).map(|rank| (rank, session))
                 });
                 fitting.min_by_key(|(rank, _)| *rank).map(|(_, session)| session)
             }
@@ -209,76 +216,80 @@ impl Sessions {
         named.cloned()
     }
 
-    /// Those that this client, or its code, may use; the oldest first.
+    /// Lists the sessions that this client, or its code, may use; the oldest first.
     pub(crate) fn list(&self, client: &Client) -> Vec<SessionInfo> {
-        let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
+        let open: Vec<Arc<OpenSession>> = lock(&self.0.open).values().cloned().collect();
         let mut list: Vec<SessionInfo> = open
             .iter()
-            .filter(|session| session.is_reached_by(client))
+            .filter(|session| session.is_accessible_to(client))
             .map(|session| session.info())
             .collect();
         list.sort_by_key(|info| info.started);
         list
     }
 
-    /// How many are open, whoever's.
+    /// Returns the number of open sessions of all clients.
     pub fn count(&self) -> usize {
         lock(&self.0.open).len()
     }
 
-    /// Ends it, and with it what runs there. `None` if somebody else was faster.
-    pub(crate) async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
+    /// Ends a session and the execution that runs in it. Returns `None` if it has ended already.
+    pub(crate) async fn end(
+        &self,
+        session: &Arc<OpenSession>,
+        reason: &'static str,
+    ) -> Option<ClosedSession> {
         self.0.end(session, reason).await
     }
 
-    /// Tells the sessions of this scope to stop what runs there, without waiting for it.
-    pub(crate) fn close_opened_by(&self, scope: &Scope) {
+    /// Tells the sessions of this scope to stop their executions, without waiting for them.
+    pub(crate) fn close_opened_by(&self, scope: &SessionScope) {
         for session in self.0.opened_by(scope) {
             session.closing().cancel();
         }
     }
 
-    /// THREAT[OWN-2]: what code opened is gone when the code is.
-    pub(crate) async fn end_opened_by(&self, scope: &Scope) {
+    /// THREAT[OWN-2]: sessions that code opened end with the code.
+    pub(crate) async fn end_opened_by(&self, scope: &SessionScope) {
         self.0.end_opened_by(scope).await;
     }
 
     pub(crate) async fn end_all(&self, reason: &'static str) {
-        let open: Vec<Arc<Session>> = lock(&self.0.open).values().cloned().collect();
+        let open: Vec<Arc<OpenSession>> = lock(&self.0.open).values().cloned().collect();
         futures::future::join_all(open.iter().map(|session| self.0.end(session, reason))).await;
     }
 }
 
-impl Table {
-    async fn end(&self, session: &Arc<Session>, reason: &'static str) -> Option<Closed> {
+impl SessionTable {
+    async fn end(&self, session: &Arc<OpenSession>, reason: &'static str) -> Option<ClosedSession> {
         lock(&self.open).remove(&session.id)?;
-        let reason = session.over().unwrap_or(reason);
+        let reason = session.end_reason().unwrap_or(reason);
         {
             let mut ended = lock(&self.ended);
             ended.push_front((session.id.clone(), session.opener.clone(), reason.to_owned()));
-            ended.truncate(REMEMBERED);
+            ended.truncate(MAX_REMEMBERED);
         }
         let closed = session.close(reason).await;
         let ended = async {
             let store = self.records.store().await?;
-            store.session_ended(&session.id, reason, SystemTime::now(), closed.executions).await
+            store.end_session(&session.id, reason, SystemTime::now(), closed.executions).await
         };
         if let Err(error) = ended.await {
-            tracing::error!(%error, session = %session.id, "the end of a session is not recorded");
+            tracing::error!(%error, session = %session.id, "the end of a session was not recorded");
         }
-        self.end_opened_by(&Scope::Session(session.id.clone())).await;
+        self.end_opened_by(&SessionScope::Session(session.id.clone())).await;
         Some(closed)
     }
 
-    fn opened_by(&self, scope: &Scope) -> Vec<Arc<Session>> {
+    fn opened_by(&self, scope: &SessionScope) -> Vec<Arc<OpenSession>> {
         let open = lock(&self.open);
         open.values().filter(|session| session.opener.ends_with(scope)).cloned().collect()
     }
 
-    /// Boxed: their code may have opened others.
+    /// Boxed because it recurses: code in these sessions may have opened others.
     fn end_opened_by<'a>(
         &'a self,
-        scope: &'a Scope,
+        scope: &'a SessionScope,
     ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
         let opened = self.opened_by(scope);
         Box::pin(async move {
@@ -288,18 +299,18 @@ impl Table {
     }
 }
 
-/// Ends a session that nobody uses, or whose worker has ended by itself. Ends with it.
-async fn watch(table: Weak<Table>, session: Arc<Session>, idle: Duration) {
+/// Ends a session that is idle or whose worker has ended. Returns when the session is closed.
+async fn end_when_due(table: Weak<SessionTable>, session: Arc<OpenSession>, idle: Duration) {
     let reason = tokio::select! {
         () = session.closing().cancelled() => return,
-        reason = session.due(idle) => reason,
+        reason = session.wait_until_due(idle) => reason,
     };
     if let Some(table) = table.upgrade() {
         table.end(&session, reason).await;
     }
 }
 
-/// Nothing under these locks can be left half done.
+/// Ignores poisoning: no operation under these locks can be left half done.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

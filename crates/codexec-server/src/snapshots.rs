@@ -1,4 +1,4 @@
-//! Sessions that were kept under a name, as files.
+//! Snapshots of sessions, stored as files.
 
 use std::borrow::Cow;
 use std::fs;
@@ -9,40 +9,41 @@ use std::path::{Path, PathBuf};
 use codexec_types::{Grant, Language, Principal};
 use serde::{Deserialize, Serialize};
 
-use crate::Recorded;
+use crate::RecordedCell;
 
-/// No file is longer than this, ours or somebody's.
+/// Maximum length of a file that is read.
 const MAX_BYTES: u64 = 96 << 20;
 const MAX_NAME_CHARS: usize = 64;
-const NO_LINK: i32 = 0o400_000;
+const O_NOFOLLOW: i32 = 0o400_000;
 
 /// The cells of a session up to a moment, under a name.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Snapshot {
     pub(crate) name: String,
     pub(crate) principal: Principal,
-    /// The server that made it, as records name it. Empty in those of an older codexec.
+    /// The server that created the snapshot, as records name it. Empty in those of an older
+    /// codexec.
     #[serde(default)]
     pub(crate) server: String,
     pub(crate) language: Language,
-    /// When it was made.
+    /// The time of creation.
     pub(crate) at: String,
-    pub(crate) cells: Vec<Recorded>,
+    pub(crate) cells: Vec<RecordedCell>,
 }
 
-/// The folder of them.
+/// The folder of snapshots.
 pub(crate) struct Snapshots(PathBuf);
 
-/// Whose snapshots somebody may use.
+/// A filter for the snapshots that a client may use.
 #[derive(Clone, Debug)]
-pub(crate) struct Whose {
+pub(crate) struct SnapshotFilter {
     pub(crate) principal: Principal,
-    /// Only those that this server made.
+    /// Only snapshots that this server created.
     pub(crate) server: Option<String>,
 }
 
-impl Whose {
-    fn has(&self, snapshot: &Snapshot) -> bool {
+impl SnapshotFilter {
+    fn matches(&self, snapshot: &Snapshot) -> bool {
         let is_made_here = |server: &String| *server == snapshot.server;
         self.principal == snapshot.principal && self.server.as_ref().is_none_or(is_made_here)
     }
@@ -50,12 +51,14 @@ impl Whose {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    #[error("session_id: {0} sessions cannot be made anew; javascript, typescript and python can")]
+    #[error(
+        "session_id: {0} sessions cannot be restored; javascript, typescript and python sessions can"
+    )]
     Language(Language),
     #[error("session_id: a snapshot holds at most {max} MiB of code and answers, and this session has more", max = crate::sessions::MAX_RECORD_BYTES >> 20)]
     TooLong,
     #[error(
-        "session_id: its code or answers hold what looks like a secret, which is not kept on disk; take it out of the code, and hand it in as `input` of a later send"
+        "session_id: its code or answers contain what looks like a secret, which is not stored on disk; remove it from the code, and pass it as `input` of a later send"
     )]
     Secret,
     #[error("name: {0:?} is not allowed; write 1 to {MAX_NAME_CHARS} letters, digits, `-` and `_`")]
@@ -63,20 +66,20 @@ pub enum SnapshotError {
     #[error("name: there is no snapshot {0:?} of yours")]
     Unknown(String),
     #[error(
-        "name: this client has made no snapshot {0:?} since codexec was started, and code uses no \
-         others; {how}",
-        how = Grant::AllSessions.how_to_give()
+        "name: this client has created no snapshot {0:?} since codexec was started, and code may use \
+         no others; {how}",
+        how = Grant::AllSessions.describe_how_to_grant()
     )]
     NotOwn(String),
     #[error(
-        "name: there is a snapshot {0:?} already, and code may not replace what its own client \
-         did not make; take another name; {how}",
-        how = Grant::AllSessions.how_to_give()
+        "name: the snapshot {0:?} exists already, and code may not replace a snapshot that its own \
+         client did not create; use another name; {how}",
+        how = Grant::AllSessions.describe_how_to_grant()
     )]
     Taken(String),
     #[error("name: the snapshot {0:?} cannot be read; it is damaged")]
     Damaged(String),
-    #[error("the snapshot cannot be kept")]
+    #[error("the snapshot cannot be stored")]
     Io(#[from] io::Error),
 }
 
@@ -93,8 +96,12 @@ impl Snapshots {
         Snapshots(folder)
     }
 
-    /// Over an older one of the same name, wholly or not at all, if that is one of these.
-    pub(crate) async fn save(self, snapshot: Snapshot, over: Whose) -> Result<(), SnapshotError> {
+    /// Saves a snapshot atomically. Replaces one of the same name if `over` includes it.
+    pub(crate) async fn save(
+        self,
+        snapshot: Snapshot,
+        over: SnapshotFilter,
+    ) -> Result<(), SnapshotError> {
         blocking(move || {
             let text = serde_json::to_string(&snapshot).map_err(io::Error::from)?;
             if matches!(codexec_store::mask(&text), Cow::Owned(_)) {
@@ -104,47 +111,51 @@ impl Snapshots {
             let path = self.path(&snapshot.name);
             // THREAT[OWN-5]: code replaces no snapshot of others.
             let is_free = match read(&path) {
-                Ok(old) => over.has(&old),
+                Ok(old) => over.matches(&old),
                 Err(error) => error.kind() == io::ErrorKind::NotFound || over.server.is_none(),
             };
             if !is_free {
                 return Err(SnapshotError::Taken(snapshot.name));
             }
-            let unborn = path.with_extension("new");
+            let temporary = path.with_extension("new");
             let mut file = fs::File::options()
                 .write(true)
                 .create(true)
                 .truncate(true)
                 .mode(0o600)
-                .custom_flags(NO_LINK)
-                .open(&unborn)?;
+                .custom_flags(O_NOFOLLOW)
+                .open(&temporary)?;
             file.write_all(text.as_bytes())?;
-            Ok(fs::rename(&unborn, &path)?)
+            Ok(fs::rename(&temporary, &path)?)
         })
         .await
     }
 
-    /// THREAT[OWN-5]: one that is somebody else's is not there.
-    pub(crate) async fn load(self, name: &str, whose: Whose) -> Result<Snapshot, SnapshotError> {
+    /// THREAT[OWN-5]: a snapshot of somebody else is reported as missing.
+    pub(crate) async fn load(
+        self,
+        name: &str,
+        filter: SnapshotFilter,
+    ) -> Result<Snapshot, SnapshotError> {
         let name = name.to_owned();
         blocking(move || {
-            let unknown = || match whose.server {
+            let unknown = || match filter.server {
                 Some(_) => SnapshotError::NotOwn(name.clone()),
                 None => SnapshotError::Unknown(name.clone()),
             };
             let snapshot = read(&self.path(&name)).map_err(|error| match error.kind() {
                 io::ErrorKind::NotFound => unknown(),
-                _ if whose.server.is_some() => unknown(),
+                _ if filter.server.is_some() => unknown(),
                 io::ErrorKind::InvalidData => SnapshotError::Damaged(name.clone()),
                 _ => error.into(),
             })?;
-            if whose.has(&snapshot) { Ok(snapshot) } else { Err(unknown()) }
+            if filter.matches(&snapshot) { Ok(snapshot) } else { Err(unknown()) }
         })
         .await
     }
 
-    /// Names, by the alphabet.
-    pub(crate) async fn list(self, whose: Whose) -> Result<Vec<String>, SnapshotError> {
+    /// Returns the names, sorted.
+    pub(crate) async fn list(self, filter: SnapshotFilter) -> Result<Vec<String>, SnapshotError> {
         blocking(move || {
             let entries = match fs::read_dir(&self.0) {
                 Ok(entries) => entries,
@@ -154,8 +165,8 @@ impl Snapshots {
             let paths = entries.flatten().map(|entry| entry.path());
             let is_one = |path: &PathBuf| path.extension().is_some_and(|end| end == "json");
             let read = paths.filter(is_one).filter_map(|path| read(&path).ok());
-            let theirs = read.filter(|snapshot| whose.has(snapshot));
-            let mut names: Vec<String> = theirs.map(|snapshot| snapshot.name).collect();
+            let visible = read.filter(|snapshot| filter.matches(snapshot));
+            let mut names: Vec<String> = visible.map(|snapshot| snapshot.name).collect();
             names.sort();
             Ok(names)
         })
@@ -168,7 +179,7 @@ impl Snapshots {
 }
 
 fn read(path: &Path) -> io::Result<Snapshot> {
-    let file = fs::File::options().read(true).custom_flags(NO_LINK).open(path)?;
+    let file = fs::File::options().read(true).custom_flags(O_NOFOLLOW).open(path)?;
     if !file.metadata()?.is_file() {
         return Err(io::ErrorKind::InvalidData.into());
     }

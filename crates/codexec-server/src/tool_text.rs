@@ -1,9 +1,9 @@
 use codexec_gateway::ToolInfo;
 
-/// One tool as an agent or a person reads it: as much as was asked for, on as few lines.
-pub fn tool_text(tool: &ToolInfo) -> String {
+/// Formats a tool for an agent or a person, with the requested details, in few lines.
+pub fn render_tool(tool: &ToolInfo) -> String {
     let mut text = match &tool.signature {
-        // A name that is no identifier is quoted.
+        // A name that is not an identifier is quoted.
         Some(signature) if signature.starts_with('"') => {
             let quoted = signature.split_inclusive('"').take(2).collect::<String>();
             let rest = signature.get(quoted.len()..).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! From the text that names a directory to the directory itself.
+//! Resolution of a working directory's path.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -6,36 +6,36 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use codexec_types::{Files, FoundDir, Refusal};
+use codexec_types::{PolicyRefusal, ResolvedDir, WorkingDirPolicy};
 
-use crate::plain::plain;
+use crate::escaped_text::escape_name;
 
-/// A directory on a network can hang; the request does not.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Timeout for a directory that hangs, e.g. on a network file system.
+const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Why a directory cannot be worked in: the field, what was wrong with it, what to do.
+/// The reason why a directory cannot be used: the field, what is wrong with it, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DirError {
-    #[error("working_dir: {} is not a whole path; write the whole path, from `/` on", named(.0))]
+    #[error("working_dir: {} is not an absolute path; write it from `/` on", quote_path(.0))]
     Relative(PathBuf),
-    #[error("working_dir: {} has `..` in it; write the whole path without", named(.0))]
+    #[error("working_dir: {} contains `..`; write the absolute path without it", quote_path(.0))]
     Parent(PathBuf),
-    #[error("working_dir: {} has a NUL character; remove it", named(.0))]
+    #[error("working_dir: {} has a NUL character; remove it", quote_path(.0))]
     Nul(PathBuf),
-    #[error("working_dir: {} is not a directory; name the directory it is in", named(.0))]
+    #[error("working_dir: {} is not a directory; name the directory it is in", quote_path(.0))]
     NotADirectory(PathBuf),
-    #[error("working_dir: {} does not exist; name a directory that does", named(.0))]
+    #[error("working_dir: {} does not exist; name a directory that does", quote_path(.0))]
     Missing(PathBuf),
-    #[error("working_dir: {} cannot be looked at; name another directory", named(.0))]
+    #[error("working_dir: {} cannot be read; name another directory", quote_path(.0))]
     Unreadable(PathBuf, #[source] io::Error),
-    #[error("working_dir: {} did not answer within {} s; name another directory", named(.0), PATIENCE.as_secs())]
+    #[error("working_dir: {} did not answer within {} s; name another directory", quote_path(.0), LOOKUP_TIMEOUT.as_secs())]
     Slow(PathBuf),
     #[error(transparent)]
-    Refused(Refusal),
+    Refused(PolicyRefusal),
 }
 
 impl DirError {
-    /// Stable word for clients and metrics.
+    /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             DirError::Relative(_)
@@ -50,8 +50,11 @@ impl DirError {
     }
 }
 
-/// The directory that this path leads to now. Links are followed once, here.
-pub(crate) async fn find(path: PathBuf, files: &Files) -> Result<FoundDir, DirError> {
+/// Resolves a path to the directory it refers to now. Symlinks are followed once, here.
+pub(crate) async fn resolve_dir(
+    path: PathBuf,
+    files: &WorkingDirPolicy,
+) -> Result<ResolvedDir, DirError> {
     if path.as_os_str().as_bytes().contains(&0) {
         return Err(DirError::Nul(path));
     }
@@ -62,8 +65,8 @@ pub(crate) async fn find(path: PathBuf, files: &Files) -> Result<FoundDir, DirEr
         return Err(DirError::Parent(path));
     }
     let looked = path.clone();
-    let looking = tokio::task::spawn_blocking(move || look(&looked));
-    let found = match tokio::time::timeout(PATIENCE, looking).await {
+    let looking = tokio::task::spawn_blocking(move || stat_dir(&looked));
+    let found = match tokio::time::timeout(LOOKUP_TIMEOUT, looking).await {
         Ok(Ok(found)) => found,
         Ok(Err(broken)) => Err(io::Error::other(broken)),
         Err(_) => return Err(DirError::Slow(path)),
@@ -72,10 +75,10 @@ pub(crate) async fn find(path: PathBuf, files: &Files) -> Result<FoundDir, DirEr
         Ok(found) => return Ok(found),
         Err(error) => error,
     };
-    // Whoever may not work there is not told what is there, either.
-    if let Err(why) = files.judge(&path) {
-        let path = plain(&path.to_string_lossy()).into();
-        return Err(DirError::Refused(Refusal::WorkingDir { path, why }));
+    // A client that may not use the directory must not learn whether it exists, either.
+    if let Err(why) = files.check(&path) {
+        let path = escape_name(&path.to_string_lossy()).into();
+        return Err(DirError::Refused(PolicyRefusal::WorkingDir { path, why }));
     }
     Err(match error.kind() {
         io::ErrorKind::NotFound => DirError::Missing(path),
@@ -84,18 +87,18 @@ pub(crate) async fn find(path: PathBuf, files: &Files) -> Result<FoundDir, DirEr
     })
 }
 
-fn look(path: &Path) -> io::Result<FoundDir> {
+fn stat_dir(path: &Path) -> io::Result<ResolvedDir> {
     let path = path.canonicalize()?;
     let about = path.symlink_metadata()?;
     if !about.is_dir() {
         return Err(io::ErrorKind::NotADirectory.into());
     }
     let (device, inode, uid, gid) = (about.dev(), about.ino(), about.uid(), about.gid());
-    Ok(FoundDir { path, device, inode, uid, gid })
+    Ok(ResolvedDir { path, device, inode, uid, gid })
 }
 
-fn named(path: &Path) -> String {
-    format!("\"{}\"", plain(&path.to_string_lossy()))
+fn quote_path(path: &Path) -> String {
+    format!("\"{}\"", escape_name(&path.to_string_lossy()))
 }
 
 #[cfg(test)]

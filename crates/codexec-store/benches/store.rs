@@ -1,15 +1,15 @@
-//! What a record costs, and how fast records are found.
+//! Measures how long it takes to write records and to search them.
 //!
-//! `cargo bench -p codexec-store` measures on the disk of the folder for temporary files;
-//! `-- --dir PATH` on another, and `-- --executions N` searches other numbers than 100,000;
-//! `-- --test` does everything a few times, so that it cannot rot.
+//! `cargo bench -p codexec-store` measures on the disk of the temporary folder; `-- --dir PATH`
+//! on another one. `-- --executions N` searches N executions instead of 100,000. `-- --test` is a
+//! quick smoke test.
 #![expect(
     clippy::unwrap_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::cast_precision_loss,
-    reason = "a benchmark may fall over"
+    reason = "a benchmark may panic"
 )]
 
 use std::{
@@ -18,11 +18,13 @@ use std::{
 };
 
 use codexec_store::{
-    Begin, CallEnd, Durability, Finish, Kind, LogQuery, Retention, Store, ToolCall, mask,
+    CallEnd, CallStart, CoarseStatus, Durability, ExecutionEnd, ExecutionStart, LogQuery,
+    Retention, Store, mask,
 };
 use codexec_types::{
-    Admitted, Asked, Changes, Context, Ending, ExecutionId, Files, Grants, Json, Language, Limits,
-    Outcome, Policy, Principal, Request, ToolFilter, Written,
+    AdmissionRequest, Admitted, ExecutionId, FileChanges, Grants, GuestOutput, Json, Language,
+    Limits, Outcome, Policy, Principal, RecordEnding, RequestOrigin, RequestedLimits, ToolFilter,
+    WorkingDirPolicy,
 };
 
 #[tokio::main]
@@ -37,16 +39,16 @@ async fn main() {
     let all = if is_smoke { 200 } else { 100_000 };
     let executions = value("--executions").map_or(all, |n| n.parse().unwrap());
     let some = |count: u128| if is_smoke { count / 100 } else { count };
-    masking();
-    appending(&dir, Durability::Process, 1, some(5_000)).await;
-    appending(&dir, Durability::Process, 32, some(20_000)).await;
-    appending(&dir, Durability::Power, 1, some(500)).await;
-    appending(&dir, Durability::Power, 32, some(5_000)).await;
-    calls(&dir, u32::try_from(some(5_000)).unwrap()).await;
-    searching(&dir, executions).await;
+    measure_masking();
+    measure_appends(&dir, Durability::Process, 1, some(5_000)).await;
+    measure_appends(&dir, Durability::Process, 32, some(20_000)).await;
+    measure_appends(&dir, Durability::Power, 1, some(500)).await;
+    measure_appends(&dir, Durability::Power, 32, some(5_000)).await;
+    measure_calls(&dir, u32::try_from(some(5_000)).unwrap()).await;
+    measure_searches(&dir, executions).await;
 }
 
-fn masking() {
+fn measure_masking() {
     let line = "df = pd.read_csv('data.csv').groupby('category').agg({'value': 'mean'})\n";
     for bytes in [100, 1_000, 64_000] {
         let text: String = line.chars().cycle().take(bytes).collect();
@@ -59,8 +61,8 @@ fn masking() {
     }
 }
 
-/// `clients` at once, each one record after another.
-async fn appending(dir: &Path, durability: Durability, clients: u128, count: u128) {
+/// Measures concurrent clients, each of which writes one record after another.
+async fn measure_appends(dir: &Path, durability: Durability, clients: u128, count: u128) {
     let home = tempfile::tempdir_in(dir).unwrap();
     let store = Store::open(&home.path().join("codexec.db"), durability).await.unwrap();
     let started = Instant::now();
@@ -95,12 +97,12 @@ async fn appending(dir: &Path, durability: Durability, clients: u128, count: u12
     );
 }
 
-async fn calls(dir: &Path, count: u32) {
+async fn measure_calls(dir: &Path, count: u32) {
     let home = tempfile::tempdir_in(dir).unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1").await;
-    let call = ToolCall {
+    let call = CallStart {
         server: "github",
         tool: "get_issue",
         args: r#"{"number":17}"#,
@@ -127,7 +129,7 @@ async fn calls(dir: &Path, count: u32) {
     );
 }
 
-async fn searching(dir: &Path, executions: u128) {
+async fn measure_searches(dir: &Path, executions: u128) {
     let home = tempfile::tempdir_in(dir).unwrap();
     let path = home.path().join("codexec.db");
     let store = Store::open(&path, Durability::Process).await.unwrap();
@@ -152,7 +154,7 @@ async fn searching(dir: &Path, executions: u128) {
     let text = |text: &str| LogQuery { text: Some(text.to_owned()), ..any.clone() };
     let first = Instant::now();
     store.search(&text("nothing")).await.unwrap();
-    println!("search first, after the index was filled up   {:.1?}", first.elapsed());
+    println!("search first, which updates the index         {:.1?}", first.elapsed());
     let now = SystemTime::now();
     for (name, query) in [
         ("a word in all", text("pandas")),
@@ -160,14 +162,17 @@ async fn searching(dir: &Path, executions: u128) {
         ("a word in one", text("77777")),
         ("the beginning of words", text("des")),
         ("three words", text("pandas read_csv job12")),
-        ("a word in all, of one kind", LogQuery { status: Some(Kind::Success), ..text("pandas") }),
+        (
+            "a word in all, of one kind",
+            LogQuery { status: Some(CoarseStatus::Success), ..text("pandas") },
+        ),
         (
             "a word in all, of a time",
             LogQuery { since: Some(now - Duration::from_secs(60)), ..text("pandas") },
         ),
         ("a word in all, page 4,000", LogQuery { offset: 80_000, ..text("pandas") }),
         ("no word", any.clone()),
-        ("no word, of one kind", LogQuery { status: Some(Kind::Failed), ..any.clone() }),
+        ("no word, of one kind", LogQuery { status: Some(CoarseStatus::Failed), ..any.clone() }),
     ] {
         let mut took = Vec::new();
         let mut total = 0;
@@ -182,7 +187,8 @@ async fn searching(dir: &Path, executions: u128) {
     println!("search resident {} MiB", resident_mib());
     let started = Instant::now();
     let all = Retention { success: Duration::ZERO, ..Retention::default() };
-    let removed = store.retain(&all, SystemTime::now() + Duration::from_secs(1)).await.unwrap();
+    let removed =
+        store.apply_retention(&all, SystemTime::now() + Duration::from_secs(1)).await.unwrap();
     println!("retain {} executions in {:.1?}", removed.executions, started.elapsed());
 }
 
@@ -190,9 +196,9 @@ async fn record(store: &Store, bits: u128, code: &str) {
     let id = ExecutionId::from_bits(bits);
     begin(store, &id, code).await;
     let outcome = Outcome::Returned(Json::null());
-    let output = Written::new("       col1\ncount  100.0\nmean    50.5\n".to_owned(), vec![]);
-    let finish = Finish {
-        ending: Ending::Outcome(&outcome),
+    let output = GuestOutput::new("       col1\ncount  100.0\nmean    50.5\n".to_owned(), vec![]);
+    let finish = ExecutionEnd {
+        ending: RecordEnding::Outcome(&outcome),
         output: &output,
         value: Some("42"),
         tool_calls: 0,
@@ -200,7 +206,7 @@ async fn record(store: &Store, bits: u128, code: &str) {
         posture: "user,pid,mount,net,seccomp,landlock",
         peak_memory_bytes: Some(1 << 20),
         cpu: Some(Duration::from_micros(900)),
-        changes: &Changes::default(),
+        changes: &FileChanges::default(),
         limits_met: &[],
         images: 0,
     };
@@ -208,13 +214,13 @@ async fn record(store: &Store, bits: u128, code: &str) {
 }
 
 async fn begin(store: &Store, id: &ExecutionId, code: &str) {
-    let begin = Begin {
+    let begin = ExecutionStart {
         id,
         admitted: &admitted(code),
         started: SystemTime::now(),
         session: None,
         script: None,
-        context: &Context::default(),
+        context: &RequestOrigin::default(),
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();
@@ -229,15 +235,15 @@ fn admitted(code: &str) -> Admitted {
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     };
-    let request = Request {
+    let request = AdmissionRequest {
         args: Vec::new(),
         language: Language::Python,
         code: code.to_owned(),
         input: Json::null(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     };
     policy.admit(request, &[]).unwrap()
 }

@@ -1,7 +1,7 @@
-//! Tool calls: a row before each goes out, and how it ended.
+//! Tool calls: each has a row before it is sent, and is updated when it has ended.
 //!
-//! Ends wait in memory and are written together with the execution's end: whatever is acknowledged
-//! is acknowledged after that.
+//! Ends wait in memory and are written together with the execution's end, before that is
+//! acknowledged.
 
 use std::{
     collections::HashMap,
@@ -12,31 +12,31 @@ use codexec_types::ExecutionId;
 use rusqlite::{Connection, Result, Row, named_params};
 
 use crate::{
-    execution::Call,
+    execution::CallRecord,
     mask::mask,
-    read::micros,
-    record::{CallEnd, ToolCall},
-    write::{clamped, head},
+    read::read_micros,
+    record::{CallEnd, CallStart},
+    write::{clamp, truncate},
 };
 
-/// More of a call's arguments is not kept.
+/// Longer arguments are truncated.
 const ARGS_BYTES: usize = 64 << 10;
 
-/// No secret that is known by its shape is longer.
+/// The maximum length of a secret that the masking rules find.
 const SECRET_BYTES: usize = 16 << 10;
 
-/// A longer result is not kept.
+/// A longer result is not stored.
 const RESULT_BYTES: usize = 256 << 10;
 
 const MESSAGE_BYTES: usize = 4 << 10;
 
 const NAME_BYTES: usize = 256;
 
-/// How much may wait in memory for the end of its execution.
-const WAITING_BYTES: usize = 1 << 20;
+/// The limit on ends that wait in memory for the end of their execution.
+const PENDING_BYTES: usize = 1 << 20;
 
-/// A call that is about to go out, with nothing borrowed.
-pub(crate) struct Begun {
+/// The row of a call that is about to be sent; an owned [`CallStart`].
+pub(crate) struct NewCall {
     execution: ExecutionId,
     number: u32,
     server: String,
@@ -45,9 +45,9 @@ pub(crate) struct Begun {
     args_bytes: i64,
 }
 
-/// How a call ended, with nothing borrowed.
+/// The end of a call; an owned [`CallEnd`].
 #[derive(Debug)]
-pub(crate) struct Ended {
+pub(crate) struct FinishedCall {
     number: u32,
     error: Option<(String, String)>,
     duration_us: i64,
@@ -55,23 +55,23 @@ pub(crate) struct Ended {
     result_bytes: i64,
 }
 
-/// The ends that are not written yet.
+/// The ends that are not written yet, by execution.
 #[derive(Debug, Default)]
-pub(crate) struct Waiting(Mutex<HashMap<ExecutionId, (Vec<Ended>, usize)>>);
+pub(crate) struct PendingCallEnds(Mutex<HashMap<ExecutionId, (Vec<FinishedCall>, usize)>>);
 
-impl Begun {
-    pub(crate) fn new(execution: &ExecutionId, number: u32, call: &ToolCall<'_>) -> Begun {
-        let most = call.kept_bytes.min(ARGS_BYTES);
-        let seen = if most == 0 { 0 } else { most + SECRET_BYTES };
-        Begun {
+impl NewCall {
+    pub(crate) fn new(execution: &ExecutionId, number: u32, call: &CallStart<'_>) -> NewCall {
+        let max_bytes = call.kept_bytes.min(ARGS_BYTES);
+        let masked_bytes = if max_bytes == 0 { 0 } else { max_bytes + SECRET_BYTES };
+        NewCall {
             execution: execution.clone(),
             number,
-            server: head(call.server, NAME_BYTES),
-            tool: head(call.tool, NAME_BYTES),
-            // Cut behind where it is masked: half a secret would not be known as one. The rest is
-            // not looked at, because the call waits for this.
-            args: head(&mask(&head(call.args, seen)), most),
-            args_bytes: clamped(call.args.len() as u128),
+            server: truncate(call.server, NAME_BYTES),
+            tool: truncate(call.tool, NAME_BYTES),
+            // Masks more than is stored, because a truncated secret would not be recognised. The
+            // rest is not masked, because the call waits for this.
+            args: truncate(&mask(&truncate(call.args, masked_bytes)), max_bytes),
+            args_bytes: clamp(call.args.len() as u128),
         }
     }
 
@@ -79,7 +79,7 @@ impl Begun {
         self.args.len()
     }
 
-    /// Whether its execution runs.
+    /// Inserts the row. Returns false if the execution is not running.
     pub(crate) fn insert(&self, conn: &Connection) -> Result<bool> {
         let mut statement = conn.prepare_cached(
             "INSERT INTO calls (execution, number, server, tool, args, args_bytes)
@@ -98,24 +98,24 @@ impl Begun {
     }
 }
 
-impl Ended {
-    pub(crate) fn new(number: u32, end: &CallEnd<'_>) -> Ended {
+impl FinishedCall {
+    pub(crate) fn new(number: u32, end: &CallEnd<'_>) -> FinishedCall {
         let error = |(code, message): (&str, &str)| {
-            (head(code, NAME_BYTES), head(&mask(message), MESSAGE_BYTES))
+            (truncate(code, NAME_BYTES), truncate(&mask(message), MESSAGE_BYTES))
         };
         let result = end.result.filter(|result| result.len() <= RESULT_BYTES);
-        Ended {
+        FinishedCall {
             number,
             error: end.error.map(error),
-            duration_us: clamped(end.duration.as_micros()),
+            duration_us: clamp(end.duration.as_micros()),
             result: result.map(|result| mask(result).into_owned()),
-            result_bytes: clamped(end.result_bytes.into()),
+            result_bytes: clamp(end.result_bytes.into()),
         }
     }
 
     pub(crate) fn bytes(&self) -> usize {
         let error = self.error.as_ref().map_or(0, |(code, message)| code.len() + message.len());
-        size_of::<Ended>() + error + self.result.as_ref().map_or(0, String::len)
+        size_of::<FinishedCall>() + error + self.result.as_ref().map_or(0, String::len)
     }
 
     pub(crate) fn update(&self, conn: &Connection, execution: &ExecutionId) -> Result<()> {
@@ -137,40 +137,40 @@ impl Ended {
     }
 }
 
-impl Waiting {
-    /// Whether so much waits that it should be written now.
-    pub(crate) fn push(&self, execution: &ExecutionId, ended: Ended) -> bool {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let (ends, bytes) = waiting.entry(execution.clone()).or_default();
-        *bytes += ended.bytes();
-        ends.push(ended);
-        *bytes > WAITING_BYTES
+impl PendingCallEnds {
+    /// Adds an end. Returns true if the execution's ends should be written now.
+    pub(crate) fn push(&self, execution: &ExecutionId, end: FinishedCall) -> bool {
+        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let (ends, bytes) = pending.entry(execution.clone()).or_default();
+        *bytes += end.bytes();
+        ends.push(end);
+        *bytes > PENDING_BYTES
     }
 
-    pub(crate) fn take(&self, execution: &ExecutionId) -> Vec<Ended> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        waiting.remove(execution).unwrap_or_default().0
+    pub(crate) fn take(&self, execution: &ExecutionId) -> Vec<FinishedCall> {
+        let mut pending = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        pending.remove(execution).unwrap_or_default().0
     }
 }
 
-/// The calls of one execution, in order.
-pub(crate) fn of(conn: &Connection, execution: i64) -> Result<Vec<Call>> {
+/// Reads the calls of one execution, in order.
+pub(crate) fn list(conn: &Connection, execution: i64) -> Result<Vec<CallRecord>> {
     let mut statement =
         conn.prepare_cached("SELECT * FROM calls WHERE execution = ?1 ORDER BY number")?;
-    statement.query_map([execution], call)?.collect()
+    statement.query_map([execution], read_call)?.collect()
 }
 
-fn call(row: &Row<'_>) -> Result<Call> {
+fn read_call(row: &Row<'_>) -> Result<CallRecord> {
     let bytes = |column: &str| -> Result<Option<u64>> {
         Ok(row.get::<_, Option<i64>>(column)?.map(i64::unsigned_abs))
     };
-    Ok(Call {
+    Ok(CallRecord {
         number: row.get("number")?,
         server: row.get("server")?,
         tool: row.get("tool")?,
         args: row.get("args")?,
         args_bytes: bytes("args_bytes")?.unwrap_or_default(),
-        duration: micros(row, "duration_us")?,
+        duration: read_micros(row, "duration_us")?,
         error_code: row.get("error_code")?,
         message: row.get("message")?,
         result: row.get("result")?,

@@ -1,5 +1,5 @@
-//! Writing the log back into the database, on a thread of its own: it alone waits for the disk,
-//! and SQLite lets writes go on meanwhile.
+//! Copies SQLite's write-ahead log (WAL) back into the database, on a separate thread. Only that
+//! thread waits for the disk; SQLite allows writes meanwhile.
 
 use std::{
     fs,
@@ -13,89 +13,91 @@ use std::{
 
 use rusqlite::Connection;
 
-use crate::schema::BUSY;
+use crate::schema::BUSY_TIMEOUT;
 
-/// About a thousand pages of log.
-const COMMITS: u32 = 512;
+/// Commits between two checkpoints: about a thousand pages of WAL.
+const CHECKPOINT_COMMITS: u32 = 512;
 
-/// Or when the file has grown by so much, where rows are long. It does not become shorter by being
-/// written back: it is filled again from its beginning.
-const LONG_BYTES: u64 = 8 << 20;
+/// With long rows, a checkpoint also follows when the file has grown by this much. A checkpoint
+/// does not shrink the file; SQLite fills it again from its beginning.
+const CHECKPOINT_BYTES: u64 = 8 << 20;
 
-/// How many commits lie between two looks at the length.
-const LOOK: u32 = 16;
+/// How many commits lie between two checks of the file's length.
+const CHECK_COMMITS: u32 = 16;
 
-/// From here on writers wait until the log is empty; else, with no pause between writes, it
-/// would never start anew.
-const LOG_BYTES: u64 = 32 << 20;
+/// Beyond this length writers wait until the WAL is truncated. Without pauses between writes it
+/// would otherwise never start again from its beginning.
+const MAX_WAL_BYTES: u64 = 32 << 20;
 
-/// A log this long at the start was left by servers that each wrote little.
-const LEFT_BYTES: u64 = 4 << 20;
+/// A WAL longer than this is checkpointed at startup: short-lived servers never reach the limits
+/// above.
+const STARTUP_WAL_BYTES: u64 = 4 << 20;
 
-/// Counts commits and wakes the thread that empties the log.
+/// Counts commits and wakes the checkpoint thread.
 #[derive(Debug)]
 pub(crate) struct Checkpointer {
     wake: Option<(SyncSender<()>, String)>,
     commits: u32,
-    /// How long the file was when it was last written back.
-    bytes_then: Arc<AtomicU64>,
+    /// The file's length after the last checkpoint.
+    last_bytes: Arc<AtomicU64>,
 }
 
 impl Checkpointer {
-    /// For the database that `conn` has open. One in memory has no log.
+    /// Starts the thread for the database of `conn`. A database in memory has no WAL.
     pub(crate) fn start(conn: &Connection) -> Checkpointer {
         let path = conn.path().filter(|path| !path.is_empty());
-        let bytes_then = Arc::<AtomicU64>::default();
-        let its_bytes = Arc::clone(&bytes_then);
+        let last_bytes = Arc::<AtomicU64>::default();
+        let thread_bytes = Arc::clone(&last_bytes);
         let wake = path.and_then(|path| {
-            let (path, its_path) = (path.to_owned(), path.to_owned());
+            let (path, thread_path) = (path.to_owned(), path.to_owned());
             let (wake, woken) = sync_channel(1);
-            if log_bytes(&path) > LEFT_BYTES {
+            if wal_bytes(&path) > STARTUP_WAL_BYTES {
                 let _ = wake.try_send(());
             }
-            let thread = thread::Builder::new().name("codexec-log".to_owned());
+            let thread = thread::Builder::new().name("codexec-wal".to_owned());
             let started = thread.spawn(move || {
                 while woken.recv().is_ok() {
-                    if let Err(err) = checkpoint(&path) {
+                    if let Err(err) = checkpoint(&thread_path) {
                         let error = &err as &dyn std::error::Error;
-                        tracing::warn!(error, "the database's log stays long");
+                        tracing::warn!(error, "cannot checkpoint the database's write-ahead log");
                     }
-                    its_bytes.store(log_bytes(&path), Relaxed);
+                    thread_bytes.store(wal_bytes(&thread_path), Relaxed);
                 }
             });
-            started.is_ok().then_some((wake, its_path))
+            started.is_ok().then_some((wake, path))
         });
-        Checkpointer { wake, commits: 0, bytes_then }
+        Checkpointer { wake, commits: 0, last_bytes }
     }
 
-    pub(crate) fn committed(&mut self) {
+    /// Counts a commit, and wakes the thread when a checkpoint is due.
+    pub(crate) fn count_commit(&mut self) {
         self.commits += 1;
         let Some((wake, path)) = &self.wake else { return };
-        let is_look = self.commits.is_multiple_of(LOOK);
-        let is_long = || log_bytes(path) > self.bytes_then.load(Relaxed) + LONG_BYTES;
-        if self.commits >= COMMITS || is_look && is_long() {
+        let is_check = self.commits.is_multiple_of(CHECK_COMMITS);
+        let is_long = || wal_bytes(path) > self.last_bytes.load(Relaxed) + CHECKPOINT_BYTES;
+        if self.commits >= CHECKPOINT_COMMITS || is_check && is_long() {
             self.commits = 0;
-            // Still busy with the last time: then this time is part of the next.
+            // Fails if the thread is already woken, which is as good.
             let _ = wake.try_send(());
         }
     }
 }
 
 fn checkpoint(path: &str) -> rusqlite::Result<()> {
-    // Opened each time: a connection that stays open would keep the log from being removed.
+    // Opened each time, because an open connection would keep SQLite from removing the WAL.
     let conn = Connection::open(path)?;
-    conn.busy_timeout(BUSY)?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.pragma_update(None, "synchronous", "normal")?;
     conn.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()))?;
-    if log_bytes(path) > LOG_BYTES {
+    if wal_bytes(path) > MAX_WAL_BYTES {
         conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
     }
-    // The next write begins the log anew and waits for the disk. That is this one, and not one
-    // that a request waits for.
+    // The first write after a checkpoint restarts the WAL and waits for the disk. This dummy write
+    // takes that wait, so that no request does.
     conn.execute("UPDATE removed SET end_number = end_number", [])?;
     Ok(())
 }
 
-pub(crate) fn log_bytes(path: &str) -> u64 {
-    fs::metadata(format!("{path}-wal")).map_or(0, |log| log.len())
+pub(crate) fn wal_bytes(path: &str) -> u64 {
+    fs::metadata(format!("{path}-wal")).map_or(0, |metadata| metadata.len())
 }

@@ -1,4 +1,4 @@
-//! The connection, and who may use it when.
+//! The writing connection and its lock.
 
 use std::{
     sync::{Mutex, MutexGuard, PoisonError, TryLockError},
@@ -7,15 +7,16 @@ use std::{
 
 use rusqlite::{Connection, ErrorCode};
 
-use crate::{checkpoint::Checkpointer, schema::BUSY};
+use crate::{checkpoint::Checkpointer, schema::BUSY_TIMEOUT};
 
-/// A write goes to a file in memory and waits for no disk, so a small one takes less time than
-/// waking another thread: [`Database::at_once`]. Everything else goes to the writer's thread.
+/// The writing connection. A write goes to the page cache and does not wait for the disk, so a
+/// small one takes less time than waking another thread: [`Database::try_now`]. All other writes go
+/// to the writer's thread.
 #[derive(Debug)]
-pub(crate) struct Database(Mutex<Open>);
+pub(crate) struct Database(Mutex<OpenDatabase>);
 
 #[derive(Debug)]
-pub(crate) struct Open {
+pub(crate) struct OpenDatabase {
     pub(crate) conn: Connection,
     pub(crate) checkpointer: Checkpointer,
 }
@@ -23,17 +24,17 @@ pub(crate) struct Open {
 impl Database {
     pub(crate) fn new(conn: Connection) -> Database {
         let checkpointer = Checkpointer::start(&conn);
-        Database(Mutex::new(Open { conn, checkpointer }))
+        Database(Mutex::new(OpenDatabase { conn, checkpointer }))
     }
 
-    /// A panic in a statement leaves SQLite itself whole.
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Open> {
+    /// Locks the connection. Ignores poisoning: a panic in a statement does not damage SQLite.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, OpenDatabase> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One statement, without ever waiting: `None` if a thread or process is in the way, and
-    /// then nothing was done.
-    pub(crate) fn at_once<T>(
+    /// Runs one statement without ever waiting. Returns `None`, and changes nothing, if another
+    /// thread or process has the lock.
+    pub(crate) fn try_now<T>(
         &self,
         work: &impl Fn(&Connection) -> rusqlite::Result<T>,
     ) -> Option<rusqlite::Result<T>> {
@@ -43,11 +44,11 @@ impl Database {
             Err(TryLockError::WouldBlock) => return None,
         };
         let result = open.conn.busy_timeout(Duration::ZERO).and_then(|()| work(&open.conn));
-        let patient = open.conn.busy_timeout(BUSY);
-        open.checkpointer.committed();
+        let restored = open.conn.busy_timeout(BUSY_TIMEOUT);
+        open.checkpointer.count_commit();
         match result {
             Err(err) if is_busy(&err) => None,
-            Ok(_) | Err(_) => Some(patient.and(result)),
+            Ok(_) | Err(_) => Some(restored.and(result)),
         }
     }
 }

@@ -3,48 +3,48 @@ use std::{error::Error, path::Path, sync::Arc};
 use codexec_types::ExecutionId;
 use rusqlite::ErrorCode;
 
-use crate::room::Room;
+use crate::disk_space::DiskSpace;
 
-/// What lies beneath a failure. Shared, because one failed commit fails every write in it.
+/// The source of an error. Shared, because one failed commit fails every write in it.
 pub(crate) type Cause = Arc<dyn Error + Send + Sync>;
 
-/// Why the store could not do what was asked; a variant for each thing a caller can do about it.
+/// An error of the store, with a variant for each reaction of a caller.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Nothing works without the file: tell the user, and stop.
+    /// The store does not work without the file, so the caller should report this and exit.
     #[error("the database {path} cannot be opened; its folder must exist and be writable")]
     Open { path: String, source: Cause },
-    #[error("the database {path} is damaged, or is no database; move it away to start a new one")]
+    #[error("the database {path} is damaged or not a database; move it away to start a new one")]
     Corrupt { path: String, source: Cause },
     #[error(
-        "the database {path} has schema version {found}, and this codexec knows versions up to \
+        "the database {path} has schema version {found}, but this codexec supports versions up to \
          {known}; update codexec, or choose another CODEXEC_HOME"
     )]
     Newer { path: String, found: u32, known: u32 },
-    /// What was to be written is not on disk: do not go on as if it were.
+    /// The data is not on disk, so the caller must not continue as if it were.
     #[error("the database {path} cannot be written")]
     Write { path: String, source: Cause },
-    /// The same, and somebody has to make room. It goes on by itself then.
+    /// Like `Write`, until someone frees space. The store then recovers without a restart.
     #[error(
-        "the disk is full: {free_bytes} bytes are free where {path} is, and {needed_bytes} are \
-         needed; make room, or lower `logs.max-mib`"
+        "the disk is full: {path} has {free_bytes} bytes free and needs {needed_bytes}; free some \
+         space, or lower `logs.max-mib`"
     )]
     Full { path: String, free_bytes: u64, needed_bytes: u64 },
     #[error("the database {path} cannot be read")]
     Read { path: String, source: Cause },
-    /// Ask for less.
+    /// The caller should narrow the search.
     #[error(
-        "the search took too long and was broken off; narrow it by time, language, status or \
-         rarer words"
+        "the search took too long and was stopped; narrow it by time, language, status or rarer \
+         words"
     )]
     TooSlow,
-    /// It was never begun, or is already finished: a mistake of the caller.
+    /// A bug of the caller: the execution was never begun, or is already finished.
     #[error("execution {0} is not running")]
     NotRunning(ExecutionId),
 }
 
 impl StoreError {
-    /// Stable word for clients and metrics.
+    /// Returns the stable error code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
             StoreError::Open { .. } => "store_open",
@@ -61,7 +61,7 @@ impl StoreError {
     pub(crate) fn open(path: &Path, source: impl Error + Send + Sync + 'static) -> StoreError {
         let source: Cause = Arc::new(source);
         let path = path.display().to_string();
-        if is_damage(&source) {
+        if is_corrupt(&source) {
             StoreError::Corrupt { path, source }
         } else {
             StoreError::Open { path, source }
@@ -69,23 +69,23 @@ impl StoreError {
     }
 
     pub(crate) fn write(path: &Path, source: Cause) -> StoreError {
-        let room = Room::at(path);
-        if is_full(&source, room) {
-            return StoreError::full(path, room);
+        let space = DiskSpace::measure(path);
+        if is_full(&source, space) {
+            return StoreError::full(path, space);
         }
         let path = path.display().to_string();
-        if is_damage(&source) {
+        if is_corrupt(&source) {
             StoreError::Corrupt { path, source }
         } else {
             StoreError::Write { path, source }
         }
     }
 
-    pub(crate) fn full(path: &Path, room: Option<Room>) -> StoreError {
+    pub(crate) fn full(path: &Path, space: Option<DiskSpace>) -> StoreError {
         StoreError::Full {
             path: path.display().to_string(),
-            free_bytes: room.map_or(0, |room| room.free_bytes),
-            needed_bytes: room.map_or(0, |room| room.needed_bytes),
+            free_bytes: space.map_or(0, |space| space.free_bytes),
+            needed_bytes: space.map_or(0, |space| space.needed_bytes),
         }
     }
 
@@ -95,7 +95,7 @@ impl StoreError {
             return StoreError::TooSlow;
         }
         let path = path.display().to_string();
-        if is_damage(&source) {
+        if is_corrupt(&source) {
             StoreError::Corrupt { path, source }
         } else {
             StoreError::Read { path, source }
@@ -107,14 +107,14 @@ impl StoreError {
     }
 }
 
-/// SQLite has several words for it: some of its files it maps, and others it writes.
-fn is_full(cause: &Cause, room: Option<Room>) -> bool {
+/// Returns true for a full disk. SQLite reports that as an I/O error for files that it maps.
+fn is_full(cause: &Cause, space: Option<DiskSpace>) -> bool {
     let code = cause.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
-    let is_short = room.is_some_and(Room::is_short);
-    code == Some(ErrorCode::DiskFull) || code == Some(ErrorCode::SystemIoFailure) && is_short
+    let is_low = space.is_some_and(DiskSpace::is_low);
+    code == Some(ErrorCode::DiskFull) || code == Some(ErrorCode::SystemIoFailure) && is_low
 }
 
-fn is_damage(cause: &Cause) -> bool {
+fn is_corrupt(cause: &Cause) -> bool {
     let code = cause.downcast_ref().and_then(rusqlite::Error::sqlite_error_code);
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

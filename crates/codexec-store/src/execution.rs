@@ -1,78 +1,80 @@
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Changes, Context, Ending, ExecutionId, Outcome, SessionId, Written};
+use codexec_types::{
+    ExecutionId, FileChanges, GuestOutput, Outcome, RecordEnding, RequestOrigin, SessionId,
+};
 
-/// All that is kept of one execution.
+/// The full record of one execution.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Execution {
-    pub summary: Summary,
+pub struct ExecutionRecord {
+    pub summary: ExecutionSummary,
     pub code: String,
     /// A JSON text.
     pub input: String,
-    /// As a program's arguments.
+    /// The arguments of the program.
     pub args: Vec<String>,
-    pub written: Option<Written>,
-    /// A JSON text, or the part of it that the caller kept.
+    pub written: Option<GuestOutput>,
+    /// A JSON text, or the beginning of one that the caller truncated.
     pub value: Option<String>,
-    /// What it did to the directory it worked in.
-    pub changes: Changes,
+    /// The changes to its working directory.
+    pub changes: FileChanges,
     pub working_dir: Option<String>,
-    pub context: Context,
-    /// Whose it is. `None` in rows that an older codexec wrote.
+    pub context: RequestOrigin,
+    /// The principal that the execution ran for. `None` in rows of an older codexec.
     pub principal: Option<String>,
-    /// The tools it might call: a call had to match a pattern of each list. `None` in rows that an
-    /// older codexec wrote.
+    /// The tools that the code could call: a call had to match a pattern of each list. `None` in
+    /// rows of an older codexec.
     pub allowed_tools: Option<Vec<Vec<String>>>,
-    /// The names of what of codexec's own it might do beside what was its own.
+    /// The names of the grants, which allow more of codexec's own functions.
     pub grants: Vec<String>,
-    pub calls: Vec<Call>,
-    /// What its session had installed before it started.
+    pub calls: Vec<CallRecord>,
+    /// The packages that its session had installed before the execution started.
     pub packages: Vec<String>,
 }
 
-/// One execution without its texts.
+/// One execution without its texts (code, input, output, value).
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub struct ExecutionSummary {
     pub id: ExecutionId,
-    /// A name, not a `Language`: a newer codexec may have written it.
+    /// A name, not a `Language`, because a newer codexec may have written it.
     pub language: String,
-    pub status: Status,
-    /// The coarser word that people search by.
-    pub kind: Kind,
-    /// Why it did not run to its own end, for example `TIMEOUT`.
+    pub status: ExecutionStatus,
+    /// The coarser status that people search by.
+    pub kind: CoarseStatus,
+    /// The reason why the code did not run to completion, for example `TIMEOUT`.
     pub error_code: Option<String>,
     pub message: Option<String>,
     pub started: SystemTime,
-    /// For an interrupted one: when that was noticed.
+    /// For an interrupted execution, when the interruption was noticed.
     pub ended: Option<SystemTime>,
-    /// `None` while it runs, and when it was interrupted.
+    /// `None` for a running or interrupted execution.
     pub duration: Option<Duration>,
     pub tool_calls: Option<u32>,
     /// The sandbox layers that were in force.
     pub posture: Option<String>,
     pub peak_memory_bytes: Option<u64>,
     pub cpu: Option<Duration>,
-    /// The codes of the limits that it met without being stopped by them.
+    /// The codes of the limits that the code reached without being stopped.
     pub limits_met: Vec<String>,
-    /// Where the program ended by itself and said that it had failed.
+    /// The exit code of a program that failed.
     pub exit_code: Option<i32>,
-    /// How many pictures it showed.
+    /// How many images the code showed.
     pub images: Option<u32>,
     pub session: Option<SessionId>,
     /// A saved script's name and version.
     pub script: Option<(String, u32)>,
 }
 
-/// A tool call as it is kept.
+/// The record of a tool call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Call {
+pub struct CallRecord {
     pub number: u32,
     pub server: String,
     pub tool: String,
     /// A JSON text, or the beginning of a long one.
     pub args: String,
     pub args_bytes: u64,
-    /// `None` where no answer came before the end.
+    /// `None` if no answer arrived before the execution ended.
     pub duration: Option<Duration>,
     pub error_code: Option<String>,
     pub message: Option<String>,
@@ -80,131 +82,133 @@ pub struct Call {
     pub result_bytes: Option<u64>,
 }
 
-/// A session, living or ended.
+/// The record of a session, open or ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Session {
+pub struct SessionRecord {
     pub id: SessionId,
     pub principal: String,
     pub language: String,
     pub name: Option<String>,
     pub pid: Option<u32>,
     pub working_dir: Option<String>,
-    pub context: Context,
+    pub context: RequestOrigin,
     pub started: SystemTime,
     pub ended: Option<SystemTime>,
-    /// Why it ended.
+    /// The reason why the session ended.
     pub reason: Option<String>,
     pub executions: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum ExecutionStatus {
     Running,
     Returned,
     Threw,
     Stopped,
     Crashed,
     Cancelled,
-    /// We could not run it, or our process died while it ran.
+    /// The server could not run the code, or died while it ran.
     Failed,
 }
 
-/// How an execution ended, in the words that people search by.
+/// The coarse status of an execution, which people search by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum CoarseStatus {
     Success,
     Failed,
     Timeout,
     Running,
-    /// Our process died while it ran.
+    /// The server died while the code ran.
     Interrupted,
     Cancelled,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Counts {
+pub struct ExecutionCounts {
     pub running: u64,
-    /// Those kept, running ones included.
+    /// All stored executions, including running ones.
     pub total: u64,
 }
 
-impl Summary {
-    /// As a program's: 0 when all went well, 1 when the code threw, the program's own where it has
-    /// one, and none where it was stopped.
+impl ExecutionSummary {
+    /// Returns an exit status as of a program: 0 on success, 1 if the code threw, the program's own
+    /// if it has one, and `None` if it was stopped.
     pub fn exit_status(&self) -> Option<i32> {
         match self.status {
-            Status::Returned => Some(0),
-            Status::Threw => Some(self.exit_code.unwrap_or(1)),
-            Status::Running
-            | Status::Stopped
-            | Status::Crashed
-            | Status::Cancelled
-            | Status::Failed => self.exit_code,
+            ExecutionStatus::Returned => Some(0),
+            ExecutionStatus::Threw => Some(self.exit_code.unwrap_or(1)),
+            ExecutionStatus::Running
+            | ExecutionStatus::Stopped
+            | ExecutionStatus::Crashed
+            | ExecutionStatus::Cancelled
+            | ExecutionStatus::Failed => self.exit_code,
         }
     }
 }
 
-impl Status {
-    const ALL: [Status; 7] = [
-        Status::Running,
-        Status::Returned,
-        Status::Threw,
-        Status::Stopped,
-        Status::Crashed,
-        Status::Cancelled,
-        Status::Failed,
+impl ExecutionStatus {
+    const ALL: [ExecutionStatus; 7] = [
+        ExecutionStatus::Running,
+        ExecutionStatus::Returned,
+        ExecutionStatus::Threw,
+        ExecutionStatus::Stopped,
+        ExecutionStatus::Crashed,
+        ExecutionStatus::Cancelled,
+        ExecutionStatus::Failed,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Status::Running => "running",
-            Status::Returned => "returned",
-            Status::Threw => "threw",
-            Status::Stopped => "stopped",
-            Status::Crashed => "crashed",
-            Status::Cancelled => "cancelled",
-            Status::Failed => "failed",
+            ExecutionStatus::Running => "running",
+            ExecutionStatus::Returned => "returned",
+            ExecutionStatus::Threw => "threw",
+            ExecutionStatus::Stopped => "stopped",
+            ExecutionStatus::Crashed => "crashed",
+            ExecutionStatus::Cancelled => "cancelled",
+            ExecutionStatus::Failed => "failed",
         }
     }
 
-    pub fn parse(text: &str) -> Option<Status> {
-        Status::ALL.into_iter().find(|status| status.name() == text)
+    pub fn parse(text: &str) -> Option<ExecutionStatus> {
+        ExecutionStatus::ALL.into_iter().find(|status| status.name() == text)
     }
 
-    pub(crate) fn of(ending: Ending<'_>) -> Status {
+    pub(crate) fn of(ending: RecordEnding<'_>) -> ExecutionStatus {
         match ending {
-            Ending::Outcome(Outcome::Returned(_)) => Status::Returned,
-            Ending::Outcome(Outcome::Threw(_) | Outcome::Exited { .. }) => Status::Threw,
-            Ending::Outcome(Outcome::Stopped(_)) => Status::Stopped,
-            Ending::Outcome(Outcome::Crashed(_)) => Status::Crashed,
-            Ending::Outcome(Outcome::Cancelled) => Status::Cancelled,
-            Ending::Failed { .. } => Status::Failed,
+            RecordEnding::Outcome(Outcome::Returned(_)) => ExecutionStatus::Returned,
+            RecordEnding::Outcome(Outcome::Threw(_) | Outcome::Exited { .. }) => {
+                ExecutionStatus::Threw
+            }
+            RecordEnding::Outcome(Outcome::Stopped(_)) => ExecutionStatus::Stopped,
+            RecordEnding::Outcome(Outcome::Crashed(_)) => ExecutionStatus::Crashed,
+            RecordEnding::Outcome(Outcome::Cancelled) => ExecutionStatus::Cancelled,
+            RecordEnding::Failed { .. } => ExecutionStatus::Failed,
         }
     }
 }
 
-impl Kind {
-    pub const ALL: [Kind; 6] = [
-        Kind::Success,
-        Kind::Failed,
-        Kind::Timeout,
-        Kind::Running,
-        Kind::Interrupted,
-        Kind::Cancelled,
+impl CoarseStatus {
+    pub const ALL: [CoarseStatus; 6] = [
+        CoarseStatus::Success,
+        CoarseStatus::Failed,
+        CoarseStatus::Timeout,
+        CoarseStatus::Running,
+        CoarseStatus::Interrupted,
+        CoarseStatus::Cancelled,
     ];
 
     pub fn name(self) -> &'static str {
         match self {
-            Kind::Success => "success",
-            Kind::Failed => "failed",
-            Kind::Timeout => "timeout",
-            Kind::Running => "running",
-            Kind::Interrupted => "interrupted",
-            Kind::Cancelled => "cancelled",
+            CoarseStatus::Success => "success",
+            CoarseStatus::Failed => "failed",
+            CoarseStatus::Timeout => "timeout",
+            CoarseStatus::Running => "running",
+            CoarseStatus::Interrupted => "interrupted",
+            CoarseStatus::Cancelled => "cancelled",
         }
     }
 
-    pub fn parse(text: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.name() == text)
+    pub fn parse(text: &str) -> Option<CoarseStatus> {
+        CoarseStatus::ALL.into_iter().find(|kind| kind.name() == text)
     }
 }

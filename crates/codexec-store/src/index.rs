@@ -1,47 +1,48 @@
-//! The words of executions, in a database of their own beside the other: filling it keeps no
-//! writer waiting, and whatever happens to it, it can be made again.
+//! The full-text index, in a separate database: updating it blocks no writer, and it can always be
+//! rebuilt.
 
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension, Result, TransactionBehavior, params};
 
-use crate::{schema, write::head};
+use crate::{schema, write::truncate};
 
-/// How many executions are read into it in one transaction.
-const GROUP: u32 = 256;
+/// How many executions are indexed in one transaction.
+const BATCH: u32 = 256;
 
-/// More of a text is not read.
+/// Longer texts are truncated.
 const TEXT_BYTES: usize = 256 << 10;
 
-/// A new one is made when this changes.
+/// The schema version of the index. A change rebuilds the index.
 const VERSION: u32 = 1;
 
-/// Of an execution the words alone are kept, not the texts. Removing one needs no text either. A
-/// row's number is that of its end.
+/// A contentless index: it stores the words, but not the texts, and needs no text to delete a row.
+/// The row id is the execution's end number.
 const SCHEMA: &str = "CREATE VIRTUAL TABLE texts USING fts5(
         code, output, message, value, about,
         content = '', contentless_delete = 1, detail = full,
         tokenize = \"unicode61 remove_diacritics 2\");
-    -- The last end that was read.
+    -- The end number of the last indexed execution.
     CREATE TABLE position (end_number INTEGER NOT NULL) STRICT;
     INSERT INTO position VALUES (0);";
 
 #[derive(Debug)]
-pub(crate) struct Index {
+pub(crate) struct SearchIndex {
     path: PathBuf,
     conn: Option<Connection>,
 }
 
-impl Index {
-    pub(crate) fn beside(database: &Path) -> Index {
-        Index { path: path(database), conn: None }
+impl SearchIndex {
+    pub(crate) fn next_to(database: &Path) -> SearchIndex {
+        SearchIndex { path: path(database), conn: None }
     }
 
-    /// Reads all that has ended. A damaged index is made anew.
+    /// Indexes all ended executions. Rebuilds a corrupt index.
     pub(crate) fn catch_up(&mut self, reader: &Connection) -> Result<()> {
         match self.try_catch_up(reader) {
-            Err(err) if is_damage(&err) => {
-                tracing::warn!(%err, file = %self.path.display(), "the search index is made anew");
+            Err(err) if is_corrupt(&err) => {
+                let file = self.path.display();
+                tracing::warn!(%err, %file, "the search index is corrupt; rebuilding it");
                 self.conn = None;
                 for ending in ["", "-wal", "-shm"] {
                     let _ = std::fs::remove_file(format!("{}{ending}", self.path.display()));
@@ -52,7 +53,7 @@ impl Index {
         }
     }
 
-    /// Forgets executions that are removed.
+    /// Deletes executions from the index.
     pub(crate) fn remove(&mut self, end_numbers: &[i64]) -> Result<()> {
         let conn = self.open()?;
         let list = serde_json::to_string(end_numbers).unwrap_or_default();
@@ -63,7 +64,7 @@ impl Index {
 
     fn try_catch_up(&mut self, reader: &Connection) -> Result<()> {
         let conn = self.open()?;
-        while read_group(conn, reader)? == GROUP {}
+        while index_batch(conn, reader)? == BATCH {}
         Ok(())
     }
 
@@ -76,17 +77,17 @@ impl Index {
     }
 }
 
-/// Where the index of a database is.
+/// Returns the path of a database's index.
 pub(crate) fn path(database: &Path) -> PathBuf {
     database.with_file_name("search.db")
 }
 
 fn open(path: &Path) -> Result<Connection> {
-    schema::private(path).map_err(|err| {
+    schema::create_private(path).map_err(|err| {
         rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(14), Some(err.to_string()))
     })?;
     let mut conn = Connection::open(path)?;
-    conn.busy_timeout(schema::BUSY)?;
+    conn.busy_timeout(schema::BUSY_TIMEOUT)?;
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(()))?;
     conn.pragma_update(None, "synchronous", "normal")?;
     let transaction = conn.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -100,23 +101,23 @@ fn open(path: &Path) -> Result<Connection> {
     Ok(conn)
 }
 
-/// What is known of an execution beside its texts, as words of the index: the same look-up finds
-/// texts and these.
-pub(crate) fn about(
+/// Encodes attributes of an execution as words of the index, so that one lookup matches both texts
+/// and attributes.
+pub(crate) fn attribute_words(
     language: Option<&str>,
     kind: Option<&str>,
     session: Option<&str>,
 ) -> Vec<String> {
     let word = |letter: char, text: Option<&str>| {
-        let plain =
+        let strip =
             |text: &str| -> String { text.chars().filter(char::is_ascii_alphanumeric).collect() };
-        text.map(|text| format!("{letter}{}", plain(text)))
+        text.map(|text| format!("{letter}{}", strip(text)))
     };
     [word('l', language), word('k', kind), word('s', session)].into_iter().flatten().collect()
 }
 
-/// One transaction: whoever else reads executions into the same index goes on from here.
-fn read_group(conn: &mut Connection, reader: &Connection) -> Result<u32> {
+/// Indexes one batch in one transaction, from which another server can continue.
+fn index_batch(conn: &mut Connection, reader: &Connection) -> Result<u32> {
     let last: i64 = conn.query_row("SELECT end_number FROM position", [], |row| row.get(0))?;
     let is_more = "SELECT 1 FROM executions WHERE end_number > ?1 LIMIT 1";
     let is_more = reader.prepare_cached(is_more)?.query_row([last], |_| Ok(())).optional()?;
@@ -130,16 +131,16 @@ fn read_group(conn: &mut Connection, reader: &Connection) -> Result<u32> {
         "SELECT end_number, language, kind, session, code, output, message, value
          FROM executions INDEXED BY executions_seek WHERE end_number > ?1 ORDER BY end_number LIMIT ?2",
     )?;
-    let mut rows = ended.query(params![last, GROUP])?;
+    let mut rows = ended.query(params![last, BATCH])?;
     let (mut read, mut position) = (0, last);
     while let Some(row) = rows.next()? {
         position = row.get(0)?;
         let session: Option<String> = row.get(3)?;
         let (language, kind): (String, String) = (row.get(1)?, row.get(2)?);
-        let about = about(Some(&language), Some(&kind), session.as_deref()).join(" ");
+        let about = attribute_words(Some(&language), Some(&kind), session.as_deref()).join(" ");
         let text = |column: usize| -> Result<String> {
             let text = row.get_ref(column)?.as_str_or_null()?.unwrap_or_default();
-            Ok(head(text, TEXT_BYTES))
+            Ok(truncate(text, TEXT_BYTES))
         };
         transaction
             .prepare_cached(
@@ -154,7 +155,7 @@ fn read_group(conn: &mut Connection, reader: &Connection) -> Result<u32> {
     Ok(read)
 }
 
-fn is_damage(err: &rusqlite::Error) -> bool {
+fn is_corrupt(err: &rusqlite::Error) -> bool {
     let code = err.sqlite_error_code();
     matches!(code, Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase))
 }

@@ -1,14 +1,14 @@
 //! The log files: `executions-<day>.jsonl` and `session-<id>.jsonl`, a line for each entry.
 //!
-//! The rows are the truth, and the files follow. What is not in them yet stands in the table
-//! `unlogged` from its beginning on, and leaves it after it ended and its line was written.
-//! Whoever dies in between leaves it there; whoever finds it looks into the file first. So every
-//! entry is in its file exactly once.
+//! The database rows are the source of truth. An entry is in the table `unlogged` from its
+//! beginning until it has ended and its line is written. A server that dies in between leaves the
+//! entry there, and the server that takes it over checks the file first. So every entry is in its
+//! file exactly once.
 
 mod file;
 mod prune;
 
-pub(crate) use prune::{is_regular, without};
+pub(crate) use prune::{is_regular_file, remove_lines};
 
 use std::{
     collections::{BTreeSet, HashSet},
@@ -19,18 +19,18 @@ use std::{
     sync::Arc,
 };
 
-use codexec_types::utc_day;
+use codexec_types::format_utc_day;
 use rusqlite::Connection;
 
-use crate::{Durability, database::Database, entry, owner, read};
+use crate::{Durability, database::Database, log_line, owner, read};
 
 /// How many entries are written at once.
-const GROUP: u32 = 256;
+const BATCH: u32 = 256;
 
-/// And about how much of them.
-const GROUP_BYTES: usize = 4 << 20;
+/// About how many bytes are written at once.
+const BATCH_BYTES: usize = 4 << 20;
 
-/// The entries of these owners, but not those of executions that still run.
+/// The entries of these owners, except for running executions.
 const DUE: &str = "unlogged WHERE owner IN (SELECT value FROM json_each(?1))
     AND NOT EXISTS (SELECT 1 FROM executions WHERE seq = execution AND status = 'running')";
 
@@ -38,10 +38,10 @@ const DUE: &str = "unlogged WHERE owner IN (SELECT value FROM json_each(?1))
 pub(crate) struct Journal {
     folder: PathBuf,
     owner: Arc<str>,
-    owners: owner::Folder,
+    owners: owner::OwnerFolder,
     durability: Durability,
-    /// Of these of ours a line may be in its file although they stand in `unlogged`.
-    unsure: BTreeSet<i64>,
+    /// Our own entries in `unlogged` whose lines may already be in their files.
+    uncertain: BTreeSet<i64>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +53,7 @@ pub(crate) enum JournalError {
 }
 
 /// An entry that is not in its file yet.
-struct Pending {
+struct UnloggedEntry {
     number: i64,
     owner: String,
     execution: Option<i64>,
@@ -61,10 +61,10 @@ struct Pending {
     line: Option<String>,
 }
 
-/// The lines that one file is to get.
-struct Lines {
+/// The lines to append to one file.
+struct FileLines {
     name: String,
-    /// Each with how it is known again, and whether it may be there already.
+    /// The prefix that identifies the line, the line, and whether the file may already have it.
     lines: Vec<(String, String, bool)>,
 }
 
@@ -72,14 +72,14 @@ impl Journal {
     pub(crate) fn new(
         database: &Path,
         owner: Arc<str>,
-        owners: owner::Folder,
+        owners: owner::OwnerFolder,
         durability: Durability,
     ) -> Journal {
         let folder = database.with_file_name("logs");
-        Journal { folder, owner, owners, durability, unsure: BTreeSet::new() }
+        Journal { folder, owner, owners, durability, uncertain: BTreeSet::new() }
     }
 
-    /// Writes all that is ours to write. With `take_over`, also what servers that died left.
+    /// Writes all our entries; with `take_over`, also those of dead servers.
     pub(crate) fn write(
         &mut self,
         reader: &Connection,
@@ -87,55 +87,58 @@ impl Journal {
         take_over: bool,
     ) -> Result<(), JournalError> {
         loop {
-            let owners = if take_over { self.whose(reader)? } else { vec![self.owner.to_string()] };
-            if !self.is_any(reader, &owners)? {
+            let owners = if take_over {
+                self.us_and_dead_servers(reader)?
+            } else {
+                vec![self.owner.to_string()]
+            };
+            if !self.has_due(reader, &owners)? {
                 return Ok(());
             }
-            let _alone = self.lock()?;
-            // Read again: until now somebody else may have written it.
-            let (numbers, files) = self.group(reader, &owners)?;
+            let _lock = self.lock()?;
+            // Reads again under the lock: another server may have written the entries.
+            let (numbers, files) = self.read_batch(reader, &owners)?;
             if numbers.is_empty() {
                 return Ok(());
             }
-            self.write_group(database, &numbers, &files)?;
+            self.write_batch(database, &numbers, &files)?;
         }
     }
 
-    /// What is to be written next: the numbers of entries, and their lines.
-    fn group(
+    /// Reads the next batch: the numbers of the entries, and their lines.
+    fn read_batch(
         &self,
         reader: &Connection,
         owners: &[String],
-    ) -> Result<(Vec<i64>, Vec<Lines>), JournalError> {
-        // One for all that is read: its start and end cost as much as a row.
-        let _reading = reader.unchecked_transaction()?;
-        let mut files: Vec<Lines> = Vec::new();
+    ) -> Result<(Vec<i64>, Vec<FileLines>), JournalError> {
+        // One transaction for all reads, because its start and end cost as much as a row.
+        let _transaction = reader.unchecked_transaction()?;
+        let mut files: Vec<FileLines> = Vec::new();
         let (mut numbers, mut bytes) = (Vec::new(), 0);
-        for pending in pending(reader, owners)? {
-            if bytes > GROUP_BYTES {
+        for entry in read_pending(reader, owners)? {
+            if bytes > BATCH_BYTES {
                 break;
             }
-            numbers.push(pending.number);
-            let may_be_there =
-                self.unsure.contains(&pending.number) || *pending.owner != *self.owner;
-            let Some((name, known_by, line)) = rendered(reader, pending)? else { continue };
+            numbers.push(entry.number);
+            let may_exist = self.uncertain.contains(&entry.number) || *entry.owner != *self.owner;
+            let Some((name, prefix, line)) = render(reader, entry)? else { continue };
             bytes += line.len();
-            let line = (known_by, line, may_be_there);
+            let line = (prefix, line, may_exist);
             match files.iter_mut().find(|file| file.name == name) {
                 Some(file) => file.lines.push(line),
-                None => files.push(Lines { name, lines: vec![line] }),
+                None => files.push(FileLines { name, lines: vec![line] }),
             }
         }
         Ok((numbers, files))
     }
 
-    fn write_group(
+    fn write_batch(
         &mut self,
         database: &Database,
         numbers: &[i64],
-        files: &[Lines],
+        files: &[FileLines],
     ) -> Result<(), JournalError> {
-        self.unsure.extend(numbers);
+        self.uncertain.extend(numbers);
         for file in files {
             self.append(file)?;
         }
@@ -143,23 +146,24 @@ impl Journal {
         let list = serde_json::to_string(numbers).unwrap_or_default();
         let sql = "DELETE FROM unlogged WHERE number IN (SELECT value FROM json_each(?1))";
         open.conn.prepare_cached(sql)?.execute([list])?;
-        open.checkpointer.committed();
-        self.unsure.retain(|number| !numbers.contains(number));
+        open.checkpointer.count_commit();
+        self.uncertain.retain(|number| !numbers.contains(number));
         Ok(())
     }
 
-    fn append(&self, file: &Lines) -> io::Result<()> {
+    fn append(&self, file: &FileLines) -> io::Result<()> {
         let path = self.folder.join(&file.name);
-        let mut log = file::Log::open(&path)?;
-        let doubtful: HashSet<&str> = file
+        let mut log = file::LogFile::open(&path)?;
+        let uncertain: HashSet<&str> = file
             .lines
             .iter()
-            .filter(|(_, _, may_be_there)| *may_be_there)
-            .map(|(known_by, _, _)| known_by.as_str())
+            .filter(|(_, _, may_exist)| *may_exist)
+            .map(|(prefix, _, _)| prefix.as_str())
             .collect();
-        let there = if doubtful.is_empty() { HashSet::new() } else { log.those_of(&doubtful)? };
+        let existing =
+            if uncertain.is_empty() { HashSet::new() } else { log.find_prefixes(&uncertain)? };
         let mut text = String::new();
-        for (_, line, _) in file.lines.iter().filter(|(known_by, _, _)| !there.contains(known_by)) {
+        for (_, line, _) in file.lines.iter().filter(|(prefix, _, _)| !existing.contains(prefix)) {
             text.push_str(line);
             text.push('\n');
         }
@@ -170,8 +174,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Us, and whoever has entries here and died.
-    fn whose(&self, reader: &Connection) -> Result<Vec<String>, JournalError> {
+    /// Lists our own id and the dead servers that have entries.
+    fn us_and_dead_servers(&self, reader: &Connection) -> Result<Vec<String>, JournalError> {
         let mut statement = reader.prepare_cached("SELECT DISTINCT owner FROM unlogged")?;
         let mut owners: Vec<String> =
             statement.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -179,43 +183,46 @@ impl Journal {
         Ok(owners)
     }
 
-    fn is_any(&self, reader: &Connection, owners: &[String]) -> Result<bool, JournalError> {
+    fn has_due(&self, reader: &Connection, owners: &[String]) -> Result<bool, JournalError> {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM {DUE})");
         let owners = serde_json::to_string(owners).unwrap_or_default();
         Ok(reader.prepare_cached(&sql)?.query_row([owners], |row| row.get(0))?)
     }
 
-    /// Waits until nobody else writes log files; that ends when the file is dropped.
+    /// Waits for the lock on the log files, which is held until the returned file is dropped.
     pub(crate) fn lock(&self) -> io::Result<File> {
         lock(&self.folder)
     }
 }
 
-/// Makes the folder if need be, and keeps everybody else out of it.
+/// Creates the folder if missing, and takes the lock on its files.
 pub(crate) fn lock(folder: &Path) -> io::Result<File> {
     DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let about = std::fs::symlink_metadata(folder)?;
-    if !about.is_dir() {
-        return Err(io::Error::new(io::ErrorKind::NotADirectory, "the folder of logs is a link"));
+    let metadata = std::fs::symlink_metadata(folder)?;
+    if !metadata.is_dir() {
+        return Err(io::Error::new(io::ErrorKind::NotADirectory, "the log folder is a symlink"));
     }
-    if about.permissions().mode() & 0o077 != 0 {
+    if metadata.permissions().mode() & 0o077 != 0 {
         std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
     }
     let mut options = OpenOptions::new();
     let file = options.write(true).create(true).truncate(false).mode(0o600);
-    let file = file.custom_flags(file::NO_LINK).open(folder.join(".lock"))?;
+    let file = file.custom_flags(file::NO_FOLLOW).open(folder.join(".lock"))?;
     file.lock()?;
     Ok(file)
 }
 
-fn pending(reader: &Connection, owners: &[String]) -> Result<Vec<Pending>, JournalError> {
+fn read_pending(
+    reader: &Connection,
+    owners: &[String],
+) -> Result<Vec<UnloggedEntry>, JournalError> {
     let sql = format!(
         "SELECT number, owner, execution, session, line FROM {DUE} ORDER BY number LIMIT ?2"
     );
     let mut statement = reader.prepare_cached(&sql)?;
     let owners = serde_json::to_string(owners).unwrap_or_default();
-    let rows = statement.query_map(rusqlite::params![owners, GROUP], |row| {
-        Ok(Pending {
+    let rows = statement.query_map(rusqlite::params![owners, BATCH], |row| {
+        Ok(UnloggedEntry {
             number: row.get(0)?,
             owner: row.get(1)?,
             execution: row.get(2)?,
@@ -226,23 +233,24 @@ fn pending(reader: &Connection, owners: &[String]) -> Result<Vec<Pending>, Journ
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// The file's name, how the line is known again, and the line. `None` where its row is gone.
-fn rendered(
+/// Returns the file's name, the prefix that identifies the line, and the line; `None` if the row is
+/// gone.
+fn render(
     reader: &Connection,
-    pending: Pending,
+    entry: UnloggedEntry,
 ) -> Result<Option<(String, String, String)>, JournalError> {
-    if let (Some(session), Some(line)) = (pending.session, pending.line) {
+    if let (Some(session), Some(line)) = (entry.session, entry.line) {
         return Ok(Some((session_file(&session), line.clone(), line)));
     }
-    let execution = pending.execution.map(|seq| read::by_seq(reader, seq)).transpose()?;
+    let execution = entry.execution.map(|seq| read::get_by_seq(reader, seq)).transpose()?;
     let Some(execution) = execution.flatten() else { return Ok(None) };
     let summary = &execution.summary;
     let name = match &summary.session {
         Some(session) => session_file(session.as_str()),
-        None => day_file(&utc_day(summary.started)),
+        None => day_file(&format_utc_day(summary.started)),
     };
-    let known_by = entry::beginning(summary.id.as_str());
-    Ok(Some((name, known_by, entry::line(&execution))))
+    let prefix = log_line::prefix(summary.id.as_str());
+    Ok(Some((name, prefix, log_line::render(&execution))))
 }
 
 pub(crate) fn session_file(session: &str) -> String {

@@ -1,31 +1,31 @@
-//! Keeps and reads executions and sessions, in one folder that several server processes may share.
+//! Stores executions and sessions, in one folder that several server processes may share.
 //!
-//! The rows of one SQLite file are the truth (`store.rs`). A thread behind the requests
-//! (`clerk.rs`) writes the log files after them (`journal.rs`) and fills the search index
-//! (`index.rs`); either can be made again from the rows.
+//! The rows of one SQLite file are the source of truth (`store.rs`). A background thread
+//! (`log_thread.rs`) writes the log files (`journal.rs`) and updates the search index
+//! (`index.rs`); both can be rebuilt from the rows.
 //!
-//! Invariant: no execution is finished twice, and none stays `running` after its server died
-//! and another one looked. Every end stands in its log file exactly once. Nothing is stored before
-//! it was masked. No task ever waits for the disk or for another process.
+//! Invariant: no execution is finished twice, and none stays `running` after its server died and
+//! another one has checked. Every end is in its log file exactly once. Secrets are masked before
+//! anything is stored. No async task ever waits for the disk or for another process.
 
 mod calls;
 mod checkpoint;
-mod clerk;
 mod database;
-mod entry;
+mod disk_space;
 mod error;
 mod execution;
 mod index;
 mod journal;
-mod late;
+mod log_line;
+mod log_thread;
 mod mask;
 mod owner;
+mod pending_ends;
 mod query;
 mod read;
 mod readers;
 mod record;
 mod retention;
-mod room;
 mod savepoint;
 mod schema;
 mod search;
@@ -35,9 +35,12 @@ mod write;
 mod writer;
 
 pub use error::StoreError;
-pub use execution::{Call, Counts, Execution, Kind, Session, Status, Summary};
+pub use execution::{
+    CallRecord, CoarseStatus, ExecutionCounts, ExecutionRecord, ExecutionStatus, ExecutionSummary,
+    SessionRecord,
+};
 pub use mask::mask;
-pub use query::{Found, LogPage, LogQuery};
-pub use record::{Begin, CallEnd, Durability, Finish, SessionStart, ToolCall};
-pub use retention::{Removed, Retention};
+pub use query::{LogMatch, LogPage, LogQuery};
+pub use record::{CallEnd, CallStart, Durability, ExecutionEnd, ExecutionStart, SessionStart};
+pub use retention::{Retention, RetentionReport};
 pub use store::Store;

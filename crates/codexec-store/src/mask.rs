@@ -1,68 +1,68 @@
-//! Takes secrets of a known shape out of what is stored.
+//! Masks secrets of known formats before a text is stored.
 //!
-//! A help against accidents, not a wall: code that wants to write a secret down can always spell it
-//! so that nobody knows it. Every pass over a text is one pass, whatever the text is.
+//! Masking protects against accidents, not against code that encodes a secret on purpose. The time
+//! is linear in the length of the text, whatever it contains.
 
 mod pem;
 mod rules;
 
 use std::borrow::Cow;
 
-use codexec_types::Written;
+use codexec_types::GuestOutput;
 
-/// A part of a text, and what it is.
+/// The range of a secret in a text, and its kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Secret {
+struct SecretRange {
     start: usize,
     end: usize,
     kind: &'static str,
 }
 
-/// The same text without what is a secret; borrowed if there is none in it.
+/// Replaces each secret in a text by a label. Returns a borrowed text if there is none.
 pub fn mask(text: &str) -> Cow<'_, str> {
-    let secrets = secrets(text);
-    if secrets.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(without(text, &secrets)) }
+    let secrets = find_secrets(text);
+    if secrets.is_empty() { Cow::Borrowed(text) } else { Cow::Owned(replace(text, &secrets)) }
 }
 
-/// The text, and which bytes of it went to standard error. Both streams are looked at together: a
-/// secret may have been written to either.
-pub(crate) fn mask_written(written: &Written) -> (String, Vec<(usize, usize)>) {
+/// Returns the masked text, and the ranges of it that went to stderr. Both streams are searched
+/// together, because a secret may be split between them.
+pub(crate) fn mask_written(written: &GuestOutput) -> (String, Vec<(usize, usize)>) {
     let (text, errors) = (written.text(), written.errors());
-    let secrets = secrets(text);
+    let secrets = find_secrets(text);
     if secrets.is_empty() {
         return (text.to_owned(), errors.to_vec());
     }
-    let masked = without(text, &secrets);
-    let mut moved = Moved { secrets: &secrets, lost: 0, gained: 0 };
-    let mut kept = Vec::with_capacity(errors.len());
+    let masked = replace(text, &secrets);
+    let mut offsets = OffsetMap { secrets: &secrets, removed: 0, added: 0 };
+    let mut ranges = Vec::with_capacity(errors.len());
     for (start, end) in errors {
-        let (start, end) = (moved.to(*start), moved.to(*end));
+        let (start, end) = (offsets.map(*start), offsets.map(*end));
         if start < end {
-            kept.push((start, end));
+            ranges.push((start, end));
         }
     }
-    (masked, kept)
+    (masked, ranges)
 }
 
-/// In order, and none within another.
-fn secrets(text: &str) -> Vec<Secret> {
+/// Finds all secrets, in order and without overlaps.
+fn find_secrets(text: &str) -> Vec<SecretRange> {
     if !rules::may_have_any(text) {
         return Vec::new();
     }
     let mut found = rules::find(text);
     pem::find(text, &mut found);
     found.sort_by_key(|secret| (secret.start, std::cmp::Reverse(secret.end)));
-    let mut apart: Vec<Secret> = Vec::with_capacity(found.len());
+    let mut merged: Vec<SecretRange> = Vec::with_capacity(found.len());
     for secret in found {
-        match apart.last_mut() {
+        match merged.last_mut() {
             Some(last) if secret.start < last.end => last.end = last.end.max(secret.end),
-            Some(_) | None => apart.push(secret),
+            Some(_) | None => merged.push(secret),
         }
     }
-    apart
+    merged
 }
 
-fn without(text: &str, secrets: &[Secret]) -> String {
+fn replace(text: &str, secrets: &[SecretRange]) -> String {
     let mut masked = String::with_capacity(text.len());
     let mut from = 0;
     for secret in secrets {
@@ -74,34 +74,37 @@ fn without(text: &str, secrets: &[Secret]) -> String {
     masked
 }
 
-/// Has neither quotes nor backslashes, so that JSON stays JSON.
+/// Returns the label of a secret. Without quotes and backslashes, so that JSON stays valid.
 fn label(kind: &str) -> String {
     format!("[masked:{kind}]")
 }
 
-/// Where a place of the text is in the masked one. Asked in order.
-struct Moved<'a> {
-    secrets: &'a [Secret],
-    lost: usize,
-    gained: usize,
+/// Maps offsets in the original text to the masked text. Offsets must be mapped in order.
+struct OffsetMap<'a> {
+    /// The secrets after the last mapped offset.
+    secrets: &'a [SecretRange],
+    /// Bytes of the secrets before it.
+    removed: usize,
+    /// Bytes of the labels before it.
+    added: usize,
 }
 
-impl Moved<'_> {
-    fn to(&mut self, place: usize) -> usize {
+impl OffsetMap<'_> {
+    fn map(&mut self, offset: usize) -> usize {
         while let Some((first, rest)) = self.secrets.split_first() {
-            if first.end > place {
+            if first.end > offset {
                 break;
             }
-            self.lost += first.end - first.start;
-            self.gained += label(first.kind).len();
+            self.removed += first.end - first.start;
+            self.added += label(first.kind).len();
             self.secrets = rest;
         }
-        // Within a secret: before it.
-        let place = match self.secrets.first() {
-            Some(secret) if secret.start < place => secret.start,
-            Some(_) | None => place,
+        // An offset inside a secret becomes the start of its label.
+        let offset = match self.secrets.first() {
+            Some(secret) if secret.start < offset => secret.start,
+            Some(_) | None => offset,
         };
-        place - self.lost + self.gained
+        offset - self.removed + self.added
     }
 }
 

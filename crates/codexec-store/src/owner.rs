@@ -1,13 +1,13 @@
-//! Who runs an execution, and whether it is still alive.
+//! The owner of an execution: the server process that runs it. Lock files show which are alive.
 //!
-//! Every server process holds a lock on a file of its own for as long as it lives. The kernel
-//! lets go of the lock when the process dies, however it dies, so nobody needs a heartbeat, and
-//! a process that got the pid of a dead one is not taken for it.
+//! Every server process holds a lock on its own file. The kernel releases the lock when the process
+//! dies, however it dies. So no heartbeat is needed, and a process that reuses the pid of a dead
+//! one is not mistaken for it.
 //!
-//! It is a lock of the process, not of the open file: a child that was just forked and has not
-//! become another program yet would keep the latter for its dead parent. Such locks are not seen
-//! by the process that has them, and are gone when it closes any descriptor of the file; so a
-//! process knows its own by name, and opens none of them twice.
+//! The lock is a POSIX record lock (`F_SETLK`), which belongs to the process. A forked child that
+//! has not called exec yet would keep a lock of the open file for its dead parent. A process does
+//! not see its own record locks and loses them when it closes any descriptor of the file, so it
+//! remembers its own ids and never opens its own files again.
 
 use std::{
     collections::BTreeSet,
@@ -24,30 +24,30 @@ use nix::{
     libc,
 };
 
-/// The owners that this process is.
-static OURS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// The owner ids of this process.
+static OWN_IDS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Where the lock files are.
+/// The folder of the lock files.
 #[derive(Clone, Debug)]
-pub(crate) struct Folder(PathBuf);
+pub(crate) struct OwnerFolder(PathBuf);
 
-/// This process's lock. Dropping it says that nothing here runs any more.
+/// This process's lock. Dropped when none of its executions runs any more.
 #[derive(Debug)]
-pub(crate) struct Owner {
+pub(crate) struct OwnerLock {
     pub(crate) id: String,
     path: PathBuf,
     _lock: File,
 }
 
-impl Folder {
-    pub(crate) fn beside(database: &Path) -> Folder {
-        Folder(database.with_file_name("owners"))
+impl OwnerFolder {
+    pub(crate) fn next_to(database: &Path) -> OwnerFolder {
+        OwnerFolder(database.with_file_name("owners"))
     }
 
-    /// Waits until no other server is opening the database; that ends when the file is dropped.
-    /// Two that turn a new file into a database at once would get in each other's way.
-    pub(crate) fn alone(&self) -> io::Result<File> {
-        let Folder(folder) = self;
+    /// Waits for the lock on opening the database, which is held until the returned file is
+    /// dropped. Two servers cannot initialise a new database at the same time.
+    pub(crate) fn lock_opening(&self) -> io::Result<File> {
+        let OwnerFolder(folder) = self;
         DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         let mut options = OpenOptions::new();
         let file = options.write(true).create(true).truncate(false).mode(0o600);
@@ -56,33 +56,33 @@ impl Folder {
         Ok(file)
     }
 
-    pub(crate) fn claim(&self, bits: u128) -> io::Result<Owner> {
+    pub(crate) fn claim(&self, bits: u128) -> io::Result<OwnerLock> {
         let id = format!("{bits:032x}");
-        let Folder(folder) = self;
-        // Locked before it gets the name that others look for: they never see it unlocked.
-        let unborn = folder.join(format!("{id}.new"));
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unborn)?;
-        fcntl(&file, FcntlArg::F_SETLK(&whole_file()))?;
+        let OwnerFolder(folder) = self;
+        // Locked before it gets its final name, so that others never see it unlocked.
+        let unnamed = folder.join(format!("{id}.new"));
+        let mut file =
+            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unnamed)?;
+        fcntl(&file, FcntlArg::F_SETLK(&exclusive_lock()))?;
         writeln!(file, "pid {}", process::id())?;
         let path = folder.join(file_name(&id));
-        ours().insert(id.clone());
-        fs::rename(&unborn, &path)?;
-        Ok(Owner { id, path, _lock: file })
+        own_ids().insert(id.clone());
+        fs::rename(&unnamed, &path)?;
+        Ok(OwnerLock { id, path, _lock: file })
     }
 
-    /// In doubt it is alive: a row that stays `running` too long does less harm than one that
-    /// is ended under a living server.
+    /// Returns true if the owner is alive, or in doubt: a row that stays `running` too long does
+    /// less harm than one that is ended under a living server.
     pub(crate) fn is_alive(&self, id: &str) -> bool {
-        let Folder(folder) = self;
-        // No owner has such a name, and a name out of a file must not become a path.
-        let is_name = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
-        is_name && (ours().contains(id) || is_locked(&folder.join(file_name(id))))
+        let OwnerFolder(folder) = self;
+        // The id comes from a file, so it is checked before it becomes part of a path.
+        let is_valid = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
+        is_valid && (own_ids().contains(id) || is_locked(&folder.join(file_name(id))))
     }
 
-    /// Removes the files of servers that were killed. Their rows need them no more: an owner
-    /// without a file is dead.
-    pub(crate) fn tidy(&self) {
-        let Folder(folder) = self;
+    /// Removes the lock files of dead servers. An owner without a file is dead, too.
+    pub(crate) fn remove_dead(&self) {
+        let OwnerFolder(folder) = self;
         let Ok(entries) = fs::read_dir(folder) else { return };
         for path in entries.flatten().map(|entry| entry.path()) {
             let id = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
@@ -93,33 +93,33 @@ impl Folder {
     }
 }
 
-impl Drop for Owner {
+impl Drop for OwnerLock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
-        ours().remove(&self.id);
+        own_ids().remove(&self.id);
     }
 }
 
-fn ours() -> MutexGuard<'static, BTreeSet<String>> {
-    OURS.lock().unwrap_or_else(PoisonError::into_inner)
+fn own_ids() -> MutexGuard<'static, BTreeSet<String>> {
+    OWN_IDS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn file_name(id: &str) -> String {
     format!("{id}.lock")
 }
 
-/// Whether another process has it locked.
+/// Returns true if another process has locked the file.
 fn is_locked(path: &Path) -> bool {
     let file = match File::open(path) {
         Ok(file) => file,
         Err(err) => return err.kind() != io::ErrorKind::NotFound,
     };
-    let mut lock = whole_file();
-    let is_told = fcntl(&file, FcntlArg::F_GETLK(&mut lock));
-    is_told.is_err() || i32::from(lock.l_type) != libc::F_UNLCK
+    let mut lock = exclusive_lock();
+    let queried = fcntl(&file, FcntlArg::F_GETLK(&mut lock));
+    queried.is_err() || i32::from(lock.l_type) != libc::F_UNLCK
 }
 
-fn whole_file() -> libc::flock {
+fn exclusive_lock() -> libc::flock {
     let (l_type, l_whence) = (libc::F_WRLCK as libc::c_short, libc::SEEK_SET as libc::c_short);
     libc::flock { l_type, l_whence, l_start: 0, l_len: 0, l_pid: 0 }
 }

@@ -2,7 +2,9 @@
 
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Changes, Context, ExecutionId, SessionId, Written, from_unix_ms, unix_ms};
+use codexec_types::{
+    ExecutionId, FileChanges, GuestOutput, RequestOrigin, SessionId, from_unix_ms, unix_ms,
+};
 use rusqlite::{
     Connection, OptionalExtension, Result, Row, params,
     types::{FromSqlError, Type},
@@ -11,60 +13,63 @@ use serde::de::DeserializeOwned;
 
 use crate::{
     calls,
-    execution::{Counts, Execution, Kind, Status, Summary},
+    execution::{
+        CoarseStatus, ExecutionCounts, ExecutionRecord, ExecutionStatus, ExecutionSummary,
+    },
     owner,
     write::next_end,
 };
 
-/// What a [`Summary`] is read from.
+/// The columns of a [`ExecutionSummary`].
 pub(crate) const SUMMARY: &str = "id, language, status, kind, error_code, message, started_ms, \
     ended_ms, duration_us, tool_calls, posture, peak_memory_bytes, cpu_us, limits_met, exit_code, \
     images, session, script, script_version";
 
-/// What runs is in no log file, so that no other row is looked at.
+/// The condition for running executions. They are all in the small table `unlogged`, so no other
+/// row is read.
 pub(crate) const IS_RUNNING: &str =
     "seq IN (SELECT execution FROM unlogged) AND status = 'running'";
 
-pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<Execution>> {
+pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<ExecutionRecord>> {
     let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
     let seq: Option<i64> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
-    seq.map_or(Ok(None), |seq| by_seq(conn, seq))
+    seq.map_or(Ok(None), |seq| get_by_seq(conn, seq))
 }
 
-/// The same, if this server ran it for this principal.
-pub(crate) fn get_of(
+/// Reads an execution if this server ran it for this principal.
+pub(crate) fn get_own(
     conn: &Connection,
     id: &ExecutionId,
     owner: &str,
     principal: &str,
-) -> Result<Option<Execution>> {
+) -> Result<Option<ExecutionRecord>> {
     let mut statement = conn.prepare_cached(
         "SELECT seq FROM executions WHERE id = ?1 AND owner = ?2 AND principal = ?3",
     )?;
     let key = params![id.as_str(), owner, principal];
     let seq: Option<i64> = statement.query_row(key, |row| row.get(0)).optional()?;
-    seq.map_or(Ok(None), |seq| by_seq(conn, seq))
+    seq.map_or(Ok(None), |seq| get_by_seq(conn, seq))
 }
 
-pub(crate) fn by_seq(conn: &Connection, seq: i64) -> Result<Option<Execution>> {
+pub(crate) fn get_by_seq(conn: &Connection, seq: i64) -> Result<Option<ExecutionRecord>> {
     let mut statement = conn.prepare_cached("SELECT * FROM executions WHERE seq = ?1")?;
-    let found = statement.query_row([seq], execution).optional()?;
-    let Some(mut execution) = found else { return Ok(None) };
-    execution.calls = calls::of(conn, seq)?;
+    let row = statement.query_row([seq], read_execution).optional()?;
+    let Some(mut execution) = row else { return Ok(None) };
+    execution.calls = calls::list(conn, seq)?;
     if let Some(session) = &execution.summary.session {
-        execution.packages = packages(conn, session, execution.summary.started)?;
+        execution.packages = list_packages(conn, session, execution.summary.started)?;
     }
     Ok(Some(execution))
 }
 
-/// The newest first.
-pub(crate) fn recent(conn: &Connection, limit: u32) -> Result<Vec<Summary>> {
+/// Lists the newest executions first.
+pub(crate) fn list_recent(conn: &Connection, limit: u32) -> Result<Vec<ExecutionSummary>> {
     let sql = format!("SELECT {SUMMARY} FROM executions ORDER BY seq DESC LIMIT ?1");
-    conn.prepare_cached(&sql)?.query_map([limit], summary)?.collect()
+    conn.prepare_cached(&sql)?.query_map([limit], read_summary)?.collect()
 }
 
-/// From few rows and a small index.
-pub(crate) fn counts(conn: &Connection) -> Result<Counts> {
+/// Counts executions, reading few rows and a small index.
+pub(crate) fn count(conn: &Connection) -> Result<ExecutionCounts> {
     let sql = format!(
         "SELECT (SELECT count(*) FROM executions WHERE {IS_RUNNING}),
              (SELECT count(*) FROM executions)"
@@ -72,18 +77,22 @@ pub(crate) fn counts(conn: &Connection) -> Result<Counts> {
     let mut statement = conn.prepare_cached(&sql)?;
     statement.query_row([], |row| {
         let (running, total): (i64, i64) = (row.get(0)?, row.get(1)?);
-        Ok(Counts { running: running.unsigned_abs(), total: total.unsigned_abs() })
+        Ok(ExecutionCounts { running: running.unsigned_abs(), total: total.unsigned_abs() })
     })
 }
 
-/// The number of the last end that is kept.
+/// Returns the largest stored end number.
 pub(crate) fn last_end(conn: &Connection) -> Result<i64> {
     let sql = "SELECT ifnull(max(end_number), 0) FROM executions WHERE end_number IS NOT NULL";
     conn.query_row(sql, [], |row| row.get(0))
 }
 
-/// Ends what dead servers left running.
-pub(crate) fn interrupt(conn: &Connection, owners: &owner::Folder, now: SystemTime) -> Result<u64> {
+/// Ends the running executions of dead servers. Returns how many.
+pub(crate) fn interrupt_orphans(
+    conn: &Connection,
+    owners: &owner::OwnerFolder,
+    now: SystemTime,
+) -> Result<u64> {
     let sql = format!("SELECT seq, owner FROM executions WHERE {IS_RUNNING}");
     let mut running = conn.prepare_cached(&sql)?;
     let running: Vec<(i64, String)> =
@@ -101,7 +110,11 @@ pub(crate) fn interrupt(conn: &Connection, owners: &owner::Folder, now: SystemTi
     Ok(changed as u64)
 }
 
-fn packages(conn: &Connection, session: &SessionId, before: SystemTime) -> Result<Vec<String>> {
+fn list_packages(
+    conn: &Connection,
+    session: &SessionId,
+    before: SystemTime,
+) -> Result<Vec<String>> {
     let mut statement = conn.prepare_cached(
         "SELECT DISTINCT name FROM session_packages
          WHERE session = ?1 AND is_ok AND at_ms <= ?2 ORDER BY rowid LIMIT 1000",
@@ -110,29 +123,29 @@ fn packages(conn: &Connection, session: &SessionId, before: SystemTime) -> Resul
     rows.collect()
 }
 
-fn execution(row: &Row<'_>) -> Result<Execution> {
+fn read_execution(row: &Row<'_>) -> Result<ExecutionRecord> {
     let output: Option<String> = row.get("output")?;
-    let errors: Vec<(usize, usize)> = parsed(row, "errors")?;
-    Ok(Execution {
-        summary: summary(row)?,
+    let errors: Vec<(usize, usize)> = parse_json(row, "errors")?;
+    Ok(ExecutionRecord {
+        summary: read_summary(row)?,
         code: row.get("code")?,
         input: row.get("input")?,
-        args: parsed(row, "args")?,
-        written: output.map(|text| Written::new(text, errors)),
+        args: parse_json(row, "args")?,
+        written: output.map(|text| GuestOutput::new(text, errors)),
         value: row.get("value")?,
-        changes: parsed::<Changes>(row, "changes")?,
+        changes: parse_json::<FileChanges>(row, "changes")?,
         working_dir: row.get("working_dir")?,
-        context: parsed::<Context>(row, "context")?,
+        context: parse_json::<RequestOrigin>(row, "context")?,
         principal: row.get("principal")?,
-        allowed_tools: parsed(row, "allowed_tools")?,
-        grants: words(row, "grants")?,
+        allowed_tools: parse_json(row, "allowed_tools")?,
+        grants: split_words(row, "grants")?,
         calls: Vec::new(),
         packages: Vec::new(),
     })
 }
 
-/// A JSON column; NULL is the default.
-pub(crate) fn parsed<T: DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> Result<T> {
+/// Parses a JSON column; NULL gives the default.
+pub(crate) fn parse_json<T: DeserializeOwned + Default>(row: &Row<'_>, column: &str) -> Result<T> {
     let text: Option<String> = row.get(column)?;
     let parsed = text.map_or_else(|| Ok(T::default()), |text| serde_json::from_str(&text));
     parsed.map_err(|err| {
@@ -141,50 +154,54 @@ pub(crate) fn parsed<T: DeserializeOwned + Default>(row: &Row<'_>, column: &str)
     })
 }
 
-pub(crate) fn summary(row: &Row<'_>) -> Result<Summary> {
+pub(crate) fn read_summary(row: &Row<'_>) -> Result<ExecutionSummary> {
     let ended: Option<i64> = row.get("ended_ms")?;
     let peak: Option<i64> = row.get("peak_memory_bytes")?;
     let script: Option<String> = row.get("script")?;
     let version: Option<u32> = row.get("script_version")?;
-    Ok(Summary {
-        id: word(row, "id", ExecutionId::parse)?,
+    Ok(ExecutionSummary {
+        id: parse_word(row, "id", ExecutionId::parse)?,
         language: row.get("language")?,
-        status: word(row, "status", Status::parse)?,
-        kind: word(row, "kind", Kind::parse)?,
+        status: parse_word(row, "status", ExecutionStatus::parse)?,
+        kind: parse_word(row, "kind", CoarseStatus::parse)?,
         error_code: row.get("error_code")?,
         message: row.get("message")?,
         started: from_unix_ms(row.get("started_ms")?),
         ended: ended.map(from_unix_ms),
-        duration: micros(row, "duration_us")?,
+        duration: read_micros(row, "duration_us")?,
         tool_calls: row.get("tool_calls")?,
         posture: row.get("posture")?,
         peak_memory_bytes: peak.map(i64::unsigned_abs),
-        cpu: micros(row, "cpu_us")?,
-        limits_met: words(row, "limits_met")?,
+        cpu: read_micros(row, "cpu_us")?,
+        limits_met: split_words(row, "limits_met")?,
         exit_code: row.get("exit_code")?,
         images: row.get("images")?,
-        session: optional_word(row, "session", SessionId::parse)?,
+        session: parse_optional_word(row, "session", SessionId::parse)?,
         script: script.map(|name| (name, version.unwrap_or_default())),
     })
 }
 
-/// A column of words between commas; NULL is none.
-fn words(row: &Row<'_>, column: &str) -> Result<Vec<String>> {
+/// Splits a column of comma-separated words; NULL gives none.
+fn split_words(row: &Row<'_>, column: &str) -> Result<Vec<String>> {
     let text: Option<String> = row.get(column)?;
     Ok(text.iter().flat_map(|text| text.split(',').map(str::to_owned)).collect())
 }
 
-pub(crate) fn micros(row: &Row<'_>, column: &str) -> Result<Option<Duration>> {
+pub(crate) fn read_micros(row: &Row<'_>, column: &str) -> Result<Option<Duration>> {
     let micros: Option<i64> = row.get(column)?;
     Ok(micros.map(|micros| Duration::from_micros(micros.unsigned_abs())))
 }
 
-pub(crate) fn word<T>(row: &Row<'_>, column: &str, parse: fn(&str) -> Option<T>) -> Result<T> {
-    let word = optional_word(row, column, parse)?;
-    word.ok_or_else(|| unknown(row, column, "nothing"))
+pub(crate) fn parse_word<T>(
+    row: &Row<'_>,
+    column: &str,
+    parse: fn(&str) -> Option<T>,
+) -> Result<T> {
+    let word = parse_optional_word(row, column, parse)?;
+    word.ok_or_else(|| unknown(row, column, "NULL"))
 }
 
-fn optional_word<T>(
+fn parse_optional_word<T>(
     row: &Row<'_>,
     column: &str,
     parse: fn(&str) -> Option<T>,

@@ -1,5 +1,4 @@
-//! Connections that only read. Whoever reads is in nobody's way: not in a writer's, and not in
-//! another reader's.
+//! Read-only connections. In WAL mode readers block neither writers nor each other.
 
 use std::{
     path::Path,
@@ -9,29 +8,29 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::Semaphore;
 
-use crate::{error::Cause, schema::BUSY};
+use crate::{error::Cause, schema::BUSY_TIMEOUT};
 
-/// How many read at once.
+/// The maximum number of concurrent readers.
 const READERS: usize = 4;
 
 #[derive(Debug)]
 pub(crate) struct Readers {
     path: Arc<Path>,
     idle: Mutex<Vec<Connection>>,
-    places: Semaphore,
+    permits: Semaphore,
 }
 
 impl Readers {
     pub(crate) fn new(path: Arc<Path>) -> Readers {
-        Readers { path, idle: Mutex::default(), places: Semaphore::new(READERS) }
+        Readers { path, idle: Mutex::default(), permits: Semaphore::new(READERS) }
     }
 
-    /// Everything that was committed before is seen.
+    /// Runs a read on a blocking thread. The read sees all earlier commits.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&mut Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Cause> {
-        let _place = self.places.acquire().await.map_err(|err| -> Cause { Arc::new(err) })?;
+        let _permit = self.permits.acquire().await.map_err(|err| -> Cause { Arc::new(err) })?;
         let readers = Arc::clone(self);
         let done = tokio::task::spawn_blocking(move || {
             let idle = readers.idle().pop();
@@ -49,13 +48,13 @@ impl Readers {
     }
 }
 
-/// Of a database that is there.
+/// Opens a read-only connection to an existing database.
 pub(crate) fn open(path: &Path) -> rusqlite::Result<Connection> {
     let conn = Connection::open_with_flags(
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
-    conn.busy_timeout(BUSY)?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.pragma_update(None, "query_only", true)?;
     Ok(conn)
 }

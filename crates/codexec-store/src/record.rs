@@ -1,4 +1,4 @@
-//! What callers hand in to be written down.
+//! The values that callers pass in to be stored.
 
 use std::{
     path::Path,
@@ -6,56 +6,57 @@ use std::{
 };
 
 use codexec_types::{
-    Admitted, Changes, Context, Ending, ExecutionId, Language, Limit, Principal, SessionId, Written,
+    Admitted, ExecutionId, FileChanges, GuestOutput, Language, Limit, Principal, RecordEnding,
+    RequestOrigin, SessionId,
 };
 
-/// What is known of an execution before it runs.
+/// The start of an execution, before it runs.
 #[derive(Clone, Copy, Debug)]
-pub struct Begin<'a> {
+pub struct ExecutionStart<'a> {
     pub id: &'a ExecutionId,
     pub admitted: &'a Admitted,
     pub started: SystemTime,
     pub session: Option<&'a SessionId>,
     /// A saved script's name and version.
     pub script: Option<(&'a str, u32)>,
-    pub context: &'a Context,
+    pub context: &'a RequestOrigin,
     pub principal: &'a Principal,
 }
 
-/// How an execution ended, and what it used. The caller bounds the texts.
+/// The end of an execution and its resource usage. The caller limits the lengths of the texts.
 #[derive(Clone, Copy, Debug)]
-pub struct Finish<'a> {
-    pub ending: Ending<'a>,
-    pub output: &'a Written,
+pub struct ExecutionEnd<'a> {
+    pub ending: RecordEnding<'a>,
+    pub output: &'a GuestOutput,
     pub value: Option<&'a str>,
     pub tool_calls: u32,
     pub duration: Duration,
     pub posture: &'a str,
     pub peak_memory_bytes: Option<u64>,
     pub cpu: Option<Duration>,
-    pub changes: &'a Changes,
+    pub changes: &'a FileChanges,
     pub limits_met: &'a [Limit],
     pub images: u32,
 }
 
-/// A tool call that is about to go out.
+/// A tool call that is about to be sent.
 #[derive(Clone, Copy, Debug)]
-pub struct ToolCall<'a> {
+pub struct CallStart<'a> {
     pub server: &'a str,
     pub tool: &'a str,
-    /// A JSON text. A long one is kept in part.
+    /// A JSON text. A long one is truncated.
     pub args: &'a str,
-    /// How much of it is kept at most.
+    /// The maximum number of bytes to store.
     pub kept_bytes: usize,
 }
 
-/// How a tool call ended.
+/// The end of a tool call.
 #[derive(Clone, Copy, Debug)]
 pub struct CallEnd<'a> {
     /// A code and a message.
     pub error: Option<(&'a str, &'a str)>,
     pub duration: Duration,
-    /// A JSON text, where it is to be kept. A long one is not kept.
+    /// A JSON text to store. A long one is not stored.
     pub result: Option<&'a str>,
     pub result_bytes: u64,
 }
@@ -68,16 +69,16 @@ pub struct SessionStart<'a> {
     pub name: Option<&'a str>,
     pub pid: Option<u32>,
     pub working_dir: Option<&'a Path>,
-    pub context: &'a Context,
+    pub context: &'a RequestOrigin,
     pub at: SystemTime,
 }
 
-/// What an acknowledgement stands for.
+/// The failure that an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {
-    /// What was acknowledged survives the death of our process, at any moment.
+    /// The death of our process, at any moment.
     #[default]
     Process,
-    /// It was also synced to the disk, so that it survives the loss of power.
+    /// Also a power failure: every write is synced to disk.
     Power,
 }

@@ -1,7 +1,7 @@
-//! How long things are kept, and how much of them.
+//! Removes executions, sessions and their files by age and by total size.
 //!
-//! Lines go before rows, so that a pass that is broken off is simply done again: whatever still has
-//! its row is still due.
+//! Log lines are removed before rows. If a pass is interrupted, the next one repeats it, because
+//! everything that still has a row is still due.
 
 mod due;
 mod files;
@@ -17,60 +17,61 @@ use std::{
 
 use rusqlite::Connection;
 
-use self::due::Due;
+use self::due::DueExecution;
 use crate::{
     database::Database,
-    index::Index,
+    index::SearchIndex,
     journal::{self, JournalError},
     readers,
-    savepoint::atomically,
+    savepoint::run_atomically,
 };
 
-/// What is kept, and how long.
+/// How long executions and sessions are kept, and how much space they may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Of executions that went well.
+    /// The age limit of successful executions.
     pub success: Duration,
-    /// Of all others.
+    /// The age limit of all other executions.
     pub failure: Duration,
-    /// Of sessions and their executions, from the session's end on.
+    /// The age limit of sessions and their executions, from the session's end on.
     pub session: Duration,
-    /// Of everything together; the oldest goes first.
+    /// The limit on everything together; the oldest executions are removed first.
     pub max_bytes: u64,
 }
 
-/// What one pass has removed.
+/// The result of one pass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Removed {
+pub struct RetentionReport {
     pub executions: u64,
     pub sessions: u64,
-    /// Log files that were removed whole.
+    /// Log files that were removed entirely.
     pub log_files: u64,
-    /// Folders of files that executions left.
+    /// Folders of artifacts.
     pub artifacts: u64,
-    /// There is more to remove; the next pass goes on.
+    /// True if more is due than one pass removes.
     pub is_more: bool,
-    /// The clock cannot be believed, so nothing was removed.
+    /// True if the clock is implausible. Nothing was removed then.
     pub is_doubtful: bool,
 }
 
-/// A clock that jumps must not empty everything at once, before anybody sees it.
-const PASS: usize = 10_000;
+/// The maximum number of executions per pass. A wrong clock must not remove everything before
+/// anyone notices.
+const PASS_EXECUTIONS: usize = 10_000;
 
-/// How many rows go in one transaction.
-const GROUP: usize = 100;
+/// How many rows are removed in one transaction.
+const BATCH: usize = 100;
 
-/// A clock that moves by so much more or less than time has passed has jumped.
-const JUMP: Duration = Duration::from_secs(24 * 60 * 60);
+/// The clock has jumped if it differs from the elapsed time by more than this.
+const MAX_CLOCK_JUMP: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// A server that finds nothing younger than this looks at the clock twice.
-const GAP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+/// If the newest execution is older than this, the first pass of a server doubts the clock.
+const MAX_GAP: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The passes of one server: one at a time, and each knows when the last was.
+/// The time of a server's last pass. Its lock allows one pass at a time.
 #[derive(Debug, Default)]
-pub(crate) struct Pass(Mutex<Option<(Instant, SystemTime)>>);
+pub(crate) struct LastPass(Mutex<Option<(Instant, SystemTime)>>);
 
 impl Default for Retention {
     fn default() -> Retention {
@@ -79,52 +80,55 @@ impl Default for Retention {
     }
 }
 
-impl Pass {
+impl LastPass {
+    /// Runs a pass.
     pub(crate) fn run(
         &self,
         retention: &Retention,
         now: SystemTime,
         database: &Database,
         path: &Path,
-    ) -> Result<Removed, JournalError> {
+    ) -> Result<RetentionReport, JournalError> {
         let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = last.replace((Instant::now(), now));
         let reader = readers::open(path)?;
-        if let Some(why) = doubt(before, now, due::newest(&reader)?) {
-            tracing::warn!("{why}; nothing is removed until the next pass");
-            return Ok(Removed { is_doubtful: true, ..Removed::default() });
+        if let Some(reason) = find_clock_problem(before, now, due::newest_start(&reader)?) {
+            tracing::warn!("{reason}; retention removes nothing in this pass");
+            return Ok(RetentionReport { is_doubtful: true, ..RetentionReport::default() });
         }
         let home = path.parent().unwrap_or(Path::new(".")).to_owned();
-        let index = Index::beside(path);
-        let removed = Removed::default();
-        let mut work = Work { reader, index, database, home, removed };
-        work.too_old(retention, now)?;
-        work.too_much(retention.max_bytes)?;
-        let removed = work.removed;
+        let index = SearchIndex::next_to(path);
+        let removed = RetentionReport::default();
+        let mut pass = RetentionPass { reader, index, database, home, removed };
+        pass.remove_expired(retention, now)?;
+        pass.shrink(retention.max_bytes)?;
+        let removed = pass.removed;
         if removed.is_more {
             let executions = removed.executions;
-            tracing::warn!(executions, "more is due than one pass removes; the next goes on");
+            tracing::warn!(executions, "more is due than one pass removes; the next continues");
         }
         Ok(removed)
     }
 }
 
-/// Why the clock cannot be believed.
-fn doubt(
+/// Returns the reason why the clock is implausible, if it is.
+fn find_clock_problem(
     before: Option<(Instant, SystemTime)>,
     now: SystemTime,
     newest: Option<SystemTime>,
 ) -> Option<String> {
-    let apart = |a: SystemTime, b: SystemTime| a.duration_since(b).or_else(|_| b.duration_since(a));
+    let distance =
+        |a: SystemTime, b: SystemTime| a.duration_since(b).or_else(|_| b.duration_since(a));
     match before {
         Some((then, clock)) => {
             let expected = clock.checked_add(then.elapsed())?;
-            let jump = apart(now, expected).unwrap_or_default();
-            (jump > JUMP).then(|| format!("the clock has jumped by {} hours", hours(jump)))
+            let jump = distance(now, expected).unwrap_or_default();
+            (jump > MAX_CLOCK_JUMP)
+                .then(|| format!("the clock has jumped by {} hours", hours(jump)))
         }
         None => {
             let gap = now.duration_since(newest?).unwrap_or_default();
-            (gap > GAP)
+            (gap > MAX_GAP)
                 .then(|| format!("by the clock the newest execution is {} hours old", hours(gap)))
         }
     }
@@ -134,39 +138,44 @@ fn hours(duration: Duration) -> u64 {
     duration.as_secs() / 3_600
 }
 
-struct Work<'a> {
+/// One running pass.
+struct RetentionPass<'a> {
     reader: Connection,
-    index: Index,
+    index: SearchIndex,
     database: &'a Database,
     home: PathBuf,
-    removed: Removed,
+    removed: RetentionReport,
 }
 
-impl Work<'_> {
-    fn too_old(&mut self, retention: &Retention, now: SystemTime) -> Result<(), JournalError> {
-        let mut due = due::executions(&self.reader, retention, now, PASS + 1)?;
-        self.removed.is_more = due.len() > PASS;
-        due.truncate(PASS);
+impl RetentionPass<'_> {
+    fn remove_expired(
+        &mut self,
+        retention: &Retention,
+        now: SystemTime,
+    ) -> Result<(), JournalError> {
+        let mut due = due::list_expired(&self.reader, retention, now, PASS_EXECUTIONS + 1)?;
+        self.removed.is_more = due.len() > PASS_EXECUTIONS;
+        due.truncate(PASS_EXECUTIONS);
         self.remove(&due)?;
-        for session in due::sessions(&self.reader, retention, now)? {
+        for session in due::list_expired_sessions(&self.reader, retention, now)? {
             self.remove_session(&session)?;
         }
-        self.orphans(retention, now)
+        self.remove_orphans(retention, now)
     }
 
-    /// The oldest first, until the rest fits.
-    fn too_much(&mut self, max_bytes: u64) -> Result<(), JournalError> {
-        let step = PASS / 20;
+    /// Removes the oldest executions until the rest fits into `max_bytes`.
+    fn shrink(&mut self, max_bytes: u64) -> Result<(), JournalError> {
+        let step = PASS_EXECUTIONS / 20;
         loop {
-            let used = due::database_bytes(&self.reader)? + files::bytes(&self.home);
+            let used = due::database_bytes(&self.reader)? + files::used_bytes(&self.home);
             if used <= max_bytes {
                 return Ok(());
             }
-            if self.removed.executions >= PASS as u64 {
+            if self.removed.executions >= PASS_EXECUTIONS as u64 {
                 self.removed.is_more = true;
                 return Ok(());
             }
-            let oldest = due::oldest(&self.reader, step)?;
+            let oldest = due::list_oldest(&self.reader, step)?;
             if oldest.is_empty() {
                 return Ok(());
             }
@@ -174,59 +183,64 @@ impl Work<'_> {
         }
     }
 
-    fn remove(&mut self, due: &[Due]) -> Result<(), JournalError> {
+    fn remove(&mut self, due: &[DueExecution]) -> Result<(), JournalError> {
         let mut files: BTreeMap<String, HashSet<String>> = BTreeMap::new();
-        for one in due {
-            files.entry(one.file()).or_default().insert(one.id.clone());
+        for execution in due {
+            files.entry(execution.log_file()).or_default().insert(execution.id.clone());
         }
         let logs = self.home.join("logs");
         for (name, ids) in files {
-            // Held for one file at a time: entries wait meanwhile.
-            let _alone = journal::lock(&logs)?;
-            self.removed.log_files += u64::from(journal::without(&logs, &name, &ids)?);
+            // Locked for one file at a time, because new entries wait meanwhile.
+            let _lock = journal::lock(&logs)?;
+            self.removed.log_files += u64::from(journal::remove_lines(&logs, &name, &ids)?);
         }
-        for group in due.chunks(GROUP) {
-            let seqs: Vec<i64> = group.iter().map(|one| one.seq).collect();
-            for one in group {
-                self.removed.artifacts += u64::from(files::remove_artifacts(&self.home, &one.id));
+        for batch in due.chunks(BATCH) {
+            let seqs: Vec<i64> = batch.iter().map(|execution| execution.seq).collect();
+            for execution in batch {
+                let is_removed = files::remove_artifacts(&self.home, &execution.id);
+                self.removed.artifacts += u64::from(is_removed);
             }
-            let ends: Vec<i64> = group.iter().map(|one| one.end_number).collect();
+            let ends: Vec<i64> = batch.iter().map(|execution| execution.end_number).collect();
             self.index.remove(&ends)?;
             let mut open = self.database.lock();
-            let removed = atomically(&open.conn, || due::remove(&open.conn, &seqs))?;
-            open.checkpointer.committed();
+            let removed = run_atomically(&open.conn, || due::remove(&open.conn, &seqs))?;
+            open.checkpointer.count_commit();
             self.removed.executions += removed as u64;
         }
         Ok(())
     }
 
-    /// Once its executions are gone.
+    /// Removes a session, if its executions are gone.
     fn remove_session(&mut self, session: &str) -> Result<(), JournalError> {
         let logs = self.home.join("logs");
         let path = logs.join(journal::session_file(session));
         let open = self.database.lock();
-        let is_removed = atomically(&open.conn, || due::remove_session(&open.conn, session))?;
+        let is_removed = run_atomically(&open.conn, || due::remove_session(&open.conn, session))?;
         drop(open);
         if is_removed {
             self.removed.sessions += 1;
-            let _alone = journal::lock(&logs)?;
+            let _lock = journal::lock(&logs)?;
             self.removed.log_files += u64::from(files::remove_file(&path));
         }
         Ok(())
     }
 
-    /// Files that no row tells of any more: a pass was broken off, or the database is new.
-    fn orphans(&mut self, retention: &Retention, now: SystemTime) -> Result<(), JournalError> {
-        let _alone = journal::lock(&self.home.join("logs"))?;
-        for file in files::old_logs(&self.home, retention, now) {
-            if !due::is_file_known(&self.reader, &file)? {
+    /// Removes old files that have no row: a pass was interrupted, or the database is new.
+    fn remove_orphans(
+        &mut self,
+        retention: &Retention,
+        now: SystemTime,
+    ) -> Result<(), JournalError> {
+        let _lock = journal::lock(&self.home.join("logs"))?;
+        for file in files::list_old_logs(&self.home, retention, now) {
+            if !due::has_rows_in(&self.reader, &file)? {
                 self.removed.log_files += u64::from(files::remove_file(&file.path));
             }
         }
         let oldest = now.checked_sub(retention.failure.max(retention.session));
-        for id in oldest.map(|oldest| files::old_artifacts(&self.home, oldest)).unwrap_or_default()
-        {
-            if !due::is_known(&self.reader, &id)? {
+        let old = oldest.map(|oldest| files::list_old_artifacts(&self.home, oldest));
+        for id in old.unwrap_or_default() {
+            if !due::has_execution(&self.reader, &id)? {
                 self.removed.artifacts += u64::from(files::remove_artifacts(&self.home, &id));
             }
         }

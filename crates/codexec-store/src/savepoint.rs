@@ -1,9 +1,10 @@
 use rusqlite::{Connection, Result};
 
-/// Several statements, wholly or not at all, alone or within a transaction that others share.
-pub(crate) fn atomically<T>(conn: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    // Alone it must say at once that it is going to write: a transaction that has read before
-    // cannot wait for another process's write.
+/// Runs several statements atomically: in their own transaction, or in a savepoint of the current
+/// one.
+pub(crate) fn run_atomically<T>(conn: &Connection, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    // IMMEDIATE takes the write lock first: SQLite does not wait for another process's write in a
+    // transaction that has already read.
     let (begin, end, undo) = if conn.is_autocommit() {
         ("BEGIN IMMEDIATE", "COMMIT", "ROLLBACK")
     } else {
@@ -15,7 +16,7 @@ pub(crate) fn atomically<T>(conn: &Connection, work: impl FnOnce() -> Result<T>)
         Ok(value)
     });
     if done.is_err() {
-        // On a full disk SQLite may have rolled back by itself; then there is nothing to undo.
+        // On a full disk SQLite may have rolled back already, and this fails.
         let _ = conn.execute_batch(undo);
     }
     done

@@ -1,4 +1,4 @@
-//! Opening the file and bringing it to today's schema.
+//! Opens the database file and migrates it to the current schema.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,7 +12,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{Durability, StoreError};
 
-/// The n-th brings the schema to version n. Never edit one that was released.
+/// The n-th migration brings the schema to version n. Never edit a released migration.
 const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0001_executions.sql"),
     include_str!("../migrations/0002_what_it_left.sql"),
@@ -20,19 +20,19 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0004_allowed_tools.sql"),
 ];
 
-/// How long a write waits for another process's.
-pub(crate) const BUSY: Duration = Duration::from_secs(5);
+/// How long a write waits for another process's write.
+pub(crate) const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) fn open(path: &Path, durability: Durability) -> Result<Connection, StoreError> {
-    private(path).map_err(|err| StoreError::open(path, err))?;
+    create_private(path).map_err(|err| StoreError::open(path, err))?;
     let conn = Connection::open(path).map_err(|err| StoreError::open(path, err))?;
     prepare(conn, path, durability)
 }
 
-/// SQLite gives its own files beside the database the database's mode. A database that is there
-/// is not opened here: closing it again would take away the locks that another connection of
-/// this process has on it.
-pub(crate) fn private(path: &Path) -> io::Result<()> {
+/// Creates the file with mode 0600, or restricts its mode. SQLite creates its other files with the
+/// same mode. An existing database is not opened here: closing it would release the POSIX locks
+/// that another connection of this process holds on it.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(err) if err.kind() != io::ErrorKind::AlreadyExists => return Err(err),
         Ok(_) | Err(_) => {}
@@ -51,17 +51,17 @@ fn prepare(
     durability: Durability,
 ) -> Result<Connection, StoreError> {
     let failed = |err| StoreError::open(path, err);
-    conn.busy_timeout(BUSY).map_err(failed)?;
+    conn.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
     migrate(&mut conn, path)?;
     conn.pragma_update_and_check(None, "journal_mode", "wal", |_| Ok(())).map_err(failed)?;
-    // What is committed survives the death of the process either way. With `normal` the last
-    // moments before a power failure may be lost; the file is whole all the same.
+    // Commits survive the death of the process either way. With `normal`, a power failure may lose
+    // the last commits, but does not damage the file.
     let synchronous = match durability {
         Durability::Process => "normal",
         Durability::Power => "full",
     };
     conn.pragma_update(None, "synchronous", synchronous).map_err(failed)?;
-    // Writing the log back waits for the disk; checkpoint.rs does it, beside the writers.
+    // A checkpoint waits for the disk, so checkpoint.rs does it on another thread.
     conn.pragma_update_and_check(None, "wal_autocheckpoint", 0, |_| Ok(())).map_err(failed)?;
     Ok(conn)
 }
@@ -70,7 +70,7 @@ fn migrate(conn: &mut Connection, path: &Path) -> Result<(), StoreError> {
     let failed = |err| StoreError::open(path, err);
     let known = u32::try_from(MIGRATIONS.len()).unwrap_or(u32::MAX);
     let version = |conn: &Connection| conn.query_row("PRAGMA user_version", [], |row| row.get(0));
-    // The usual start needs no write lock.
+    // Usually the schema is current, and no write lock is needed.
     if version(conn).map_err(failed)? == known {
         return Ok(());
     }

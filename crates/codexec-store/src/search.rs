@@ -1,4 +1,4 @@
-//! Finding executions.
+//! Searches executions.
 
 use std::{
     path::Path,
@@ -11,12 +11,12 @@ use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 
 use crate::{
     index,
-    query::{Found, LogPage, LogQuery},
-    read::{IS_RUNNING, SUMMARY, summary},
+    query::{LogMatch, LogPage, LogQuery},
+    read::{IS_RUNNING, SUMMARY, read_summary},
 };
 
-/// How many a page has at most.
-const PAGE: u32 = 1_000;
+/// The maximum number of results on a page.
+const PAGE_MAX: u32 = 1_000;
 
 const CODE_CHARS: u32 = 200;
 
@@ -24,26 +24,25 @@ const ERROR_CHARS: i32 = 500;
 
 const PREVIEW_CHARS: usize = 500;
 
-/// More words than these are not looked for.
+/// Further words of a query are ignored.
 const WORDS_MAX: usize = 32;
 
 const TEXT_BYTES: usize = 1 << 10;
 
-/// A search that takes longer is broken off.
-const PATIENCE: Duration = Duration::from_secs(5);
+const SEARCH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How many steps of SQLite's lie between two looks at the clock.
+/// How many SQLite VM steps lie between two checks of the clock.
 const STEPS: i32 = 10_000;
 
-/// The rows that one server has written.
+/// The rows of this server.
 #[derive(Debug)]
 pub(crate) struct OwnRows {
     pub(crate) owner: Arc<str>,
-    /// The last end before it opened the database: all of its own come later.
+    /// The last end number before the server opened the database; its own are larger.
     pub(crate) after: i64,
 }
 
-/// `index` has been filled if there is a text.
+/// Searches executions. If there is a text, the caller has updated the index.
 pub(crate) fn search(
     conn: &mut Connection,
     index: &Path,
@@ -51,32 +50,32 @@ pub(crate) fn search(
     own: &OwnRows,
 ) -> Result<LogPage> {
     let text = query.text.as_deref().filter(|text| !text.trim().is_empty());
-    let words = text.map(|text| words(text, query));
+    let words = text.map(|text| to_match_expression(text, query));
     if words.as_ref().is_some_and(String::is_empty) {
-        // Nothing but punctuation, which no index knows.
+        // The text is only punctuation, which is not indexed.
         return Ok(LogPage::default());
     }
     if words.is_some() {
         attach(conn, index)?;
     }
     let started = Instant::now();
-    conn.progress_handler(STEPS, Some(move || started.elapsed() > PATIENCE))?;
-    let page = page(conn, query, words.as_deref(), own);
+    conn.progress_handler(STEPS, Some(move || started.elapsed() > SEARCH_TIMEOUT))?;
+    let page = read_page(conn, query, words.as_deref(), own);
     conn.progress_handler(0, None::<fn() -> bool>)?;
     page
 }
 
-/// Those that run come first, then those that have ended, the last first. Everything but one page
-/// of rows is answered by indexes.
-fn page(
+/// Reads one page: running executions first, then ended ones, the last end first. Only the rows of
+/// the page are read; indexes answer the rest.
+fn read_page(
     conn: &Connection,
     query: &LogQuery,
     words: Option<&str>,
     own: &OwnRows,
 ) -> Result<LogPage> {
-    let filter = Filter::of(query, own);
-    let running = if words.is_some() { Vec::new() } else { running(conn, &filter)? };
-    let (from, terms) = ended(&filter, words);
+    let filter = SearchFilter::new(query, own);
+    let running = if words.is_some() { Vec::new() } else { list_running(conn, &filter)? };
+    let (from, terms) = ended_query(&filter, words);
     let mut values = filter.values();
     values.retain(|(name, _)| terms.contains(name));
     if let Some(words) = &words {
@@ -84,7 +83,7 @@ fn page(
     }
     let count = format!("SELECT count(*) FROM {from} WHERE {terms}");
     let ended: i64 = conn.prepare_cached(&count)?.query_row(&*values, |row| row.get(0))?;
-    let limit = query.limit.min(PAGE) as usize;
+    let limit = query.limit.min(PAGE_MAX) as usize;
     let offset = usize::try_from(query.offset).unwrap_or(usize::MAX);
     let mut seqs: Vec<i64> = running.iter().copied().skip(offset).take(limit).collect();
     let number = if words.is_some() { "rowid" } else { "end_number" };
@@ -99,22 +98,22 @@ fn page(
     for seq in page.query_map(&*values, |row| row.get(0))? {
         seqs.push(seq?);
     }
-    let found = seqs.into_iter().filter_map(|seq| one(conn, seq).transpose());
-    let results = found.collect::<Result<_>>()?;
+    let results = seqs.into_iter().filter_map(|seq| read_match(conn, seq).transpose());
+    let results = results.collect::<Result<_>>()?;
     Ok(LogPage { results, total: running.len() as u64 + ended.unsigned_abs() })
 }
 
-/// Where executions that have ended are looked for, and what is asked of them.
-fn ended(filter: &Filter<'_>, words: Option<&str>) -> (&'static str, String) {
+/// Returns the FROM and WHERE clauses for ended executions.
+fn ended_query(filter: &SearchFilter<'_>, words: Option<&str>) -> (&'static str, String) {
     if words.is_none() {
         let ended = match filter.after {
             Some(_) => "end_number > :after",
             None => "end_number IS NOT NULL",
         };
-        let terms = [&[ended], &*filter.all()].concat().join(" AND ");
+        let terms = [&[ended], &*filter.all_terms()].concat().join(" AND ");
         return ("executions INDEXED BY executions_seek", terms);
     }
-    let rest = filter.without_words();
+    let rest = filter.unindexed_terms();
     let after = filter.after.map_or("", |_| " AND texts.rowid > :after");
     let terms = if rest.is_empty() {
         "texts MATCH :words".to_owned()
@@ -128,17 +127,17 @@ fn ended(filter: &Filter<'_>, words: Option<&str>) -> (&'static str, String) {
     ("search.texts", terms)
 }
 
-/// The newest first. There are never many.
-fn running(conn: &Connection, filter: &Filter<'_>) -> Result<Vec<i64>> {
-    let terms = [&[IS_RUNNING], &*filter.all()].concat().join(" AND ");
+/// Lists running executions, newest first. There are never many.
+fn list_running(conn: &Connection, filter: &SearchFilter<'_>) -> Result<Vec<i64>> {
+    let terms = [&[IS_RUNNING], &*filter.all_terms()].concat().join(" AND ");
     let sql = format!("SELECT seq FROM executions WHERE {terms} ORDER BY seq DESC");
     let mut values = filter.values();
     values.retain(|(name, _)| terms.contains(name));
     conn.prepare_cached(&sql)?.query_map(&*values, |row| row.get(0))?.collect()
 }
 
-/// All that is asked beside the words.
-struct Filter<'a> {
+/// The conditions of a query, except for its words.
+struct SearchFilter<'a> {
     since: Option<i64>,
     until: Option<i64>,
     language: Option<&'a str>,
@@ -146,21 +145,21 @@ struct Filter<'a> {
     session: Option<&'a str>,
     server: Option<&'a str>,
     tool: Option<&'a str>,
-    /// These three are asked together.
+    /// These three are set together.
     owner: Option<&'a str>,
     principal: Option<&'a str>,
     after: Option<i64>,
 }
 
-impl<'a> Filter<'a> {
-    fn of(query: &'a LogQuery, own: &'a OwnRows) -> Filter<'a> {
-        let (server, tool) = query.tool.as_deref().map(tool_name).unwrap_or_default();
+impl<'a> SearchFilter<'a> {
+    fn new(query: &'a LogQuery, own: &'a OwnRows) -> SearchFilter<'a> {
+        let (server, tool) = query.tool.as_deref().map(split_tool_name).unwrap_or_default();
         let principal = query.ran_here_for.as_ref().map(codexec_types::Principal::as_str);
-        Filter {
+        SearchFilter {
             since: query.since.map(unix_ms),
             until: query.until.map(unix_ms),
             language: query.language.as_deref(),
-            kind: query.status.map(crate::Kind::name),
+            kind: query.status.map(crate::CoarseStatus::name),
             session: query.session.as_ref().map(codexec_types::SessionId::as_str),
             server,
             tool,
@@ -170,19 +169,19 @@ impl<'a> Filter<'a> {
         }
     }
 
-    fn all(&self) -> Vec<&'static str> {
-        let mut terms = self.without_words();
-        let known = [
+    fn all_terms(&self) -> Vec<&'static str> {
+        let mut terms = self.unindexed_terms();
+        let indexed = [
             (self.language.is_some(), "language = :language"),
             (self.kind.is_some(), "kind = :kind"),
             (self.session.is_some(), "session = :session"),
         ];
-        terms.extend(known.iter().filter(|(is_asked, _)| *is_asked).map(|(_, term)| *term));
+        terms.extend(indexed.iter().filter(|(is_set, _)| *is_set).map(|(_, term)| *term));
         terms
     }
 
-    /// Of what the search index does not know as words of its own.
-    fn without_words(&self) -> Vec<&'static str> {
+    /// Returns the conditions that are not encoded as words of the search index.
+    fn unindexed_terms(&self) -> Vec<&'static str> {
         let called = match (self.tool, self.server) {
             (Some(_), Some(_)) => {
                 "seq IN (SELECT execution FROM calls WHERE tool = :tool AND server = :server)"
@@ -197,7 +196,7 @@ impl<'a> Filter<'a> {
             (self.tool.is_some(), called),
             (self.principal.is_some(), "owner = :owner AND principal = :principal"),
         ];
-        terms.iter().filter(|(is_asked, _)| *is_asked).map(|(_, term)| *term).collect()
+        terms.iter().filter(|(is_set, _)| *is_set).map(|(_, term)| *term).collect()
     }
 
     fn values(&self) -> Vec<(&'static str, &dyn ToSql)> {
@@ -224,34 +223,34 @@ fn attach(conn: &Connection, index: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Plain words as a query: whatever stands in them, each is a word and nothing else. Empty if there
-/// are none.
-fn words(text: &str, query: &LogQuery) -> String {
+/// Converts a text to an FTS5 expression. Each word is quoted, so that none is an operator. Returns
+/// an empty string if there are no words.
+fn to_match_expression(text: &str, query: &LogQuery) -> String {
     let text = text.get(..text.floor_char_boundary(TEXT_BYTES)).unwrap_or_default();
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let is_word = |word: &&str| word.chars().any(char::is_alphanumeric);
-    let quoted = |word: &str| {
+    let quote = |word: &str| {
         let quoted = format!("\"{}\"", word.replace('"', "\"\""));
-        // The beginning of a word is enough, if it is not so short that it is that of many.
+        // A prefix of a word matches, unless it is so short that it would match many words.
         let ends_with_word = word.ends_with(char::is_alphanumeric);
         let last = word.rsplit(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         if ends_with_word && last.chars().count() >= 3 { format!("{quoted} *") } else { quoted }
     };
-    let words: Vec<String> = words.filter(is_word).take(WORDS_MAX).map(quoted).collect();
+    let words: Vec<String> = words.filter(is_word).take(WORDS_MAX).map(quote).collect();
     if words.is_empty() {
         return String::new();
     }
     let session = query.session.as_ref().map(codexec_types::SessionId::as_str);
-    let kind = query.status.map(crate::Kind::name);
-    let about = index::about(query.language.as_deref(), kind, session);
+    let kind = query.status.map(crate::CoarseStatus::name);
+    let about = index::attribute_words(query.language.as_deref(), kind, session);
     let mut terms = vec![format!("{{code output message value}} : ({})", words.join(" AND "))];
     terms.extend(about.iter().map(|word| format!("about : \"{word}\"")));
     terms.join(" AND ")
 }
 
-/// `None` where it was removed in the meantime.
-fn one(conn: &Connection, seq: i64) -> Result<Option<Found>> {
-    // A program that fails by its exit status has said why before.
+/// Reads one result. Returns `None` if it was removed in the meantime.
+fn read_match(conn: &Connection, seq: i64) -> Result<Option<LogMatch>> {
+    // A program with an exit status has usually written its error at the end of its output.
     let sql = format!(
         "SELECT {SUMMARY}, substr(code, 1, ?2) AS code,
              CASE WHEN exit_code IS NOT NULL THEN substr(output, ?3) END AS tail
@@ -259,18 +258,18 @@ fn one(conn: &Connection, seq: i64) -> Result<Option<Found>> {
     );
     let mut statement = conn.prepare_cached(&sql)?;
     let found = statement.query_row(params![seq, CODE_CHARS, -ERROR_CHARS], |row| {
-        let summary = summary(row)?;
+        let summary = read_summary(row)?;
         let tail: Option<String> = row.get("tail")?;
         let tail = tail.map(|tail| tail.trim().to_owned()).filter(|tail| !tail.is_empty());
         let message = summary.message.as_deref();
         let message = message.map(|message| message.chars().take(PREVIEW_CHARS).collect());
-        Ok(Found { code: row.get("code")?, error: tail.or(message), summary })
+        Ok(LogMatch { code: row.get("code")?, error: tail.or(message), summary })
     });
     found.optional()
 }
 
-/// The server, where one is named, and the tool.
-fn tool_name(name: &str) -> (Option<&str>, Option<&str>) {
+/// Splits a name into the server, if there is one, and the tool.
+fn split_tool_name(name: &str) -> (Option<&str>, Option<&str>) {
     let split = match name.strip_prefix("mcp__") {
         Some(rest) => rest.split_once("__"),
         None => name.split_once(['.', ':']),

@@ -1,27 +1,27 @@
-//! Sessions: a row each, and the lines of their own log files.
+//! The rows of sessions, and the lines of their log files.
 
 use std::time::SystemTime;
 
-use codexec_types::{Context, SessionId, from_unix_ms, rfc3339, unix_ms};
+use codexec_types::{RequestOrigin, SessionId, format_rfc3339, from_unix_ms, unix_ms};
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params};
 use serde_json::json;
 
 use crate::{
-    execution::Session,
+    execution::SessionRecord,
     owner,
-    read::{parsed, word},
+    read::{parse_json, parse_word},
     record::SessionStart,
-    savepoint::atomically,
-    write::{context_text, head},
+    savepoint::run_atomically,
+    write::{context_json, truncate},
 };
 
 const NAME_BYTES: usize = 1 << 10;
 
-/// Why a session ended whose server died.
+/// The reason for the end of a session whose server died.
 pub(crate) const SERVER_RESTART: &str = "server_restart";
 
-/// What [`SessionStart`] says, with nothing borrowed.
-pub(crate) struct Started {
+/// The row of a new session; an owned [`SessionStart`].
+pub(crate) struct SessionStartRow {
     id: SessionId,
     principal: String,
     language: &'static str,
@@ -33,7 +33,7 @@ pub(crate) struct Started {
     at: SystemTime,
 }
 
-pub(crate) struct Installed {
+pub(crate) struct PackageInstall {
     pub(crate) session: SessionId,
     pub(crate) name: String,
     pub(crate) version: Option<String>,
@@ -41,17 +41,17 @@ pub(crate) struct Installed {
     pub(crate) at: SystemTime,
 }
 
-impl Started {
-    pub(crate) fn new(start: &SessionStart<'_>) -> Started {
-        Started {
+impl SessionStartRow {
+    pub(crate) fn new(start: &SessionStart<'_>) -> SessionStartRow {
+        SessionStartRow {
             id: start.id.clone(),
             principal: start.principal.as_str().to_owned(),
             language: start.language.name(),
-            name: start.name.map(|name| head(name, NAME_BYTES)),
+            name: start.name.map(|name| truncate(name, NAME_BYTES)),
             pid: start.pid,
             working_dir: start.working_dir.map(|dir| dir.display().to_string()),
-            context: context_text(start.context),
-            agent_id: start.context.agent_id.as_ref().map(|id| head(id, NAME_BYTES)),
+            context: context_json(start.context),
+            agent_id: start.context.agent_id.as_ref().map(|id| truncate(id, NAME_BYTES)),
             at: start.at,
         }
     }
@@ -64,10 +64,10 @@ impl Started {
             "name": self.name,
             "pid": self.pid,
             "agent_id": self.agent_id,
-            "started_at": rfc3339(self.at),
+            "started_at": format_rfc3339(self.at),
             "working_dir": self.working_dir,
         });
-        atomically(conn, || {
+        run_atomically(conn, || {
             let mut statement = conn.prepare_cached(
                 "INSERT INTO sessions (id, owner, principal, language, name, pid, working_dir,
                      context, started_ms)
@@ -85,12 +85,12 @@ impl Started {
                 ":context": self.context,
                 ":started_ms": unix_ms(self.at),
             })?;
-            to_log(conn, owner, &self.id, &line)
+            queue_log_line(conn, owner, &self.id, &line)
         })
     }
 }
 
-impl Installed {
+impl PackageInstall {
     pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
         let line = json!({
             "type": "package_install",
@@ -98,9 +98,9 @@ impl Installed {
             "package": self.name,
             "version": self.version,
             "success": self.is_ok,
-            "at": rfc3339(self.at),
+            "at": format_rfc3339(self.at),
         });
-        atomically(conn, || {
+        run_atomically(conn, || {
             let mut statement = conn.prepare_cached(
                 "INSERT INTO session_packages (session, name, version, is_ok, at_ms)
                  VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -108,12 +108,12 @@ impl Installed {
             let at_ms = unix_ms(self.at);
             let row = params![self.session.as_str(), self.name, self.version, self.is_ok, at_ms];
             statement.execute(row)?;
-            to_log(conn, owner, &self.session, &line)
+            queue_log_line(conn, owner, &self.session, &line)
         })
     }
 }
 
-/// Whether it lived. A second end changes nothing.
+/// Ends a session. Returns false, and changes nothing, if it has already ended.
 pub(crate) fn end(
     conn: &Connection,
     id: &SessionId,
@@ -132,33 +132,32 @@ pub(crate) fn end(
         "reason": reason,
         "total_duration_ms": unix_ms(at).saturating_sub(started_ms).max(0),
         "executions_count": executions,
-        "at": rfc3339(at),
+        "at": format_rfc3339(at),
     });
-    atomically(conn, || {
+    run_atomically(conn, || {
         let mut statement = conn.prepare_cached(
             "UPDATE sessions SET ended_ms = ?2, reason = ?3, executions = ?4
              WHERE id = ?1 AND ended_ms IS NULL",
         )?;
         let changed = statement.execute(params![id.as_str(), unix_ms(at), reason, executions])?;
         if changed == 1 {
-            to_log(conn, &owner, id, &line)?;
+            queue_log_line(conn, &owner, id, &line)?;
         }
         Ok(changed == 1)
     })
 }
 
-/// Ends the sessions of servers that died; says how many.
-pub(crate) fn end_of_the_dead(
+/// Ends the sessions of dead servers. Returns how many.
+pub(crate) fn end_orphans(
     conn: &Connection,
-    owners: &owner::Folder,
+    owners: &owner::OwnerFolder,
     now: SystemTime,
 ) -> Result<u64> {
-    let mut living =
-        conn.prepare_cached("SELECT id, owner FROM sessions WHERE ended_ms IS NULL")?;
-    let living: Vec<(String, String)> =
-        living.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_>>()?;
+    let mut open = conn.prepare_cached("SELECT id, owner FROM sessions WHERE ended_ms IS NULL")?;
+    let open: Vec<(String, String)> =
+        open.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_>>()?;
     let mut ended = 0;
-    for (id, _) in living.iter().filter(|(_, owner)| !owners.is_alive(owner)) {
+    for (id, _) in open.iter().filter(|(_, owner)| !owners.is_alive(owner)) {
         let count = "SELECT count(*) FROM executions WHERE session = ?1";
         let executions = conn.query_row(count, [id], |row| row.get(0))?;
         if let Some(id) = SessionId::parse(id) {
@@ -168,22 +167,22 @@ pub(crate) fn end_of_the_dead(
     Ok(ended)
 }
 
-/// The newest first, ended ones too.
-pub(crate) fn list(conn: &Connection, limit: u32) -> Result<Vec<Session>> {
+/// Lists sessions, newest first, including ended ones.
+pub(crate) fn list(conn: &Connection, limit: u32) -> Result<Vec<SessionRecord>> {
     let mut statement = conn.prepare_cached("SELECT * FROM sessions ORDER BY seq DESC LIMIT ?1")?;
-    statement.query_map([limit], session)?.collect()
+    statement.query_map([limit], read_session)?.collect()
 }
 
-fn session(row: &Row<'_>) -> Result<Session> {
+fn read_session(row: &Row<'_>) -> Result<SessionRecord> {
     let ended: Option<i64> = row.get("ended_ms")?;
-    Ok(Session {
-        id: word(row, "id", SessionId::parse)?,
+    Ok(SessionRecord {
+        id: parse_word(row, "id", SessionId::parse)?,
         principal: row.get("principal")?,
         language: row.get("language")?,
         name: row.get("name")?,
         pid: row.get("pid")?,
         working_dir: row.get("working_dir")?,
-        context: parsed::<Context>(row, "context")?,
+        context: parse_json::<RequestOrigin>(row, "context")?,
         started: from_unix_ms(row.get("started_ms")?),
         ended: ended.map(from_unix_ms),
         reason: row.get("reason")?,
@@ -191,7 +190,7 @@ fn session(row: &Row<'_>) -> Result<Session> {
     })
 }
 
-fn to_log(
+fn queue_log_line(
     conn: &Connection,
     owner: &str,
     session: &SessionId,

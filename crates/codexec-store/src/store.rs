@@ -8,61 +8,62 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::{
     StoreError, calls,
-    clerk::Clerk,
     database::Database,
+    disk_space::DiskSpace,
     error::Cause,
-    execution::{Counts, Execution, Summary},
+    execution::{ExecutionCounts, ExecutionRecord, ExecutionSummary},
     index,
     journal::Journal,
-    late::{End, Late},
+    log_thread::LogThread,
     owner,
+    pending_ends::{PendingEnd, PendingEnds},
     query::{LogPage, LogQuery},
     read,
     readers::Readers,
-    record::{Begin, CallEnd, Durability, Finish, ToolCall},
-    retention::{Pass, Removed, Retention},
-    room::Room,
-    savepoint::atomically,
+    record::{CallEnd, CallStart, Durability, ExecutionEnd, ExecutionStart},
+    retention::{LastPass, Retention, RetentionReport},
+    savepoint::run_atomically,
     schema,
     search::{self, OwnRows},
-    write::{Begun, Finished},
-    writer::{self, Job},
+    write::{ExecutionEndRow, ExecutionStartRow},
+    writer::{self, WriteJob},
 };
 
-/// The most that [`Store::recent`] gives.
+/// The limit of [`Store::list_recent`].
 const RECENT_MAX: u32 = 1_000;
 
-/// A longer text is left to the writer's thread.
-const AT_ONCE_BYTES: usize = 64 << 10;
+/// Writes with longer texts go to the writer's thread.
+const INLINE_BYTES: usize = 64 << 10;
 
-/// A handle to the database; clones share it. The database is closed when the last is dropped.
+/// A handle to the database. Clones share it; the last drop closes it.
 #[derive(Clone, Debug)]
 pub struct Store {
-    // Before the sender: the writer's thread then holds the last one, and closes it.
+    // Dropped before the sender, so that the writer's thread holds the last reference and closes
+    // the database.
     database: Arc<Database>,
-    jobs: mpsc::Sender<Job>,
-    clerk: Arc<Clerk>,
+    jobs: mpsc::Sender<WriteJob>,
+    log_thread: Arc<LogThread>,
     readers: Arc<Readers>,
     path: Arc<Path>,
     owner: Arc<str>,
-    /// The last end before we opened the database.
+    /// The last end number before this server opened the database.
     after: i64,
-    owners: owner::Folder,
+    owners: owner::OwnerFolder,
     durability: Durability,
-    call_ends: Arc<calls::Waiting>,
-    late: Arc<Late>,
-    pass: Arc<Pass>,
+    call_ends: Arc<calls::PendingCallEnds>,
+    pending_ends: Arc<PendingEnds>,
+    last_pass: Arc<LastPass>,
 }
 
 #[derive(Debug, thiserror::Error)]
 #[error("the database's thread has ended")]
-struct Gone;
+struct DatabaseThreadEnded;
 
 impl Store {
-    /// Creates the file if need be, readable by its owner only. Its folder is the caller's.
+    /// Opens the database, or creates it with mode 0600. Its folder must exist.
     pub async fn open(path: &Path, durability: Durability) -> Result<Store, StoreError> {
         let path: Arc<Path> = path.into();
-        let owners = owner::Folder::beside(&path);
+        let owners = owner::OwnerFolder::next_to(&path);
         let open = {
             let path = Arc::clone(&path);
             move || schema::open(&path, durability)
@@ -72,29 +73,30 @@ impl Store {
 
     async fn start(
         path: Arc<Path>,
-        owners: owner::Folder,
+        owners: owner::OwnerFolder,
         durability: Durability,
         open: impl FnOnce() -> Result<Connection, StoreError> + Send + 'static,
     ) -> Result<Store, StoreError> {
         let (jobs, queue) = mpsc::channel(writer::QUEUE);
         let (opened, is_open) = oneshot::channel();
-        let (its_path, its_owners) = (Arc::clone(&path), owners.clone());
+        let (thread_path, thread_owners) = (Arc::clone(&path), owners.clone());
         let thread = writer::start(move || {
-            let claimed = || {
-                let alone = its_owners.alone().map_err(|err| StoreError::open(&its_path, err))?;
+            let open_and_claim = || {
+                let failed = |err| StoreError::open(&thread_path, err);
+                let lock = thread_owners.lock_opening().map_err(failed)?;
                 let conn = open()?;
-                drop(alone);
-                let owner = claim(&conn, &its_owners, &its_path)?;
+                drop(lock);
+                let owner = claim(&conn, &thread_owners, &thread_path)?;
                 let after =
-                    read::last_end(&conn).map_err(|err| StoreError::open(&its_path, err))?;
+                    read::last_end(&conn).map_err(|err| StoreError::open(&thread_path, err))?;
                 Ok((conn, owner, after))
             };
-            match claimed() {
+            match open_and_claim() {
                 Ok((conn, owner, after)) => {
                     let database = Arc::new(Database::new(conn));
                     let _ = opened.send(Ok((Arc::clone(&database), owner.id.clone(), after)));
-                    writer::work(&database, queue);
-                    // The lock goes last, when nothing more can be written.
+                    writer::run(&database, queue);
+                    // The owner's lock is released last, when nothing can be written any more.
                     drop(database);
                     drop(owner);
                 }
@@ -105,19 +107,23 @@ impl Store {
         });
         thread.map_err(|err| StoreError::open(&path, err))?;
         let (database, owner, after) =
-            is_open.await.map_err(|_| StoreError::open(&path, Gone))??;
+            is_open.await.map_err(|_| StoreError::open(&path, DatabaseThreadEnded))??;
         let owner: Arc<str> = owner.into();
-        let late = Arc::<Late>::default();
+        let pending_ends = Arc::<PendingEnds>::default();
         let journal = Journal::new(&path, Arc::clone(&owner), owners.clone(), durability);
-        let clerk =
-            Clerk::start(Arc::clone(&path), Arc::clone(&database), journal, Arc::clone(&late));
-        let clerk = Arc::new(clerk.map_err(|err| StoreError::open(&path, err))?);
+        let log_thread = LogThread::start(
+            Arc::clone(&path),
+            Arc::clone(&database),
+            journal,
+            Arc::clone(&pending_ends),
+        );
+        let log_thread = Arc::new(log_thread.map_err(|err| StoreError::open(&path, err))?);
         let readers = Arc::new(Readers::new(Arc::clone(&path)));
         let call_ends = Arc::default();
         Ok(Store {
             database,
             jobs,
-            clerk,
+            log_thread,
             readers,
             path,
             owner,
@@ -125,64 +131,67 @@ impl Store {
             owners,
             durability,
             call_ends,
-            late,
-            pass: Arc::default(),
+            pending_ends,
+            last_pass: Arc::default(),
         })
     }
 
-    /// This server process, as the records name it.
-    pub fn server(&self) -> &str {
+    /// Returns the id of this server process in the records.
+    pub fn server_id(&self) -> &str {
         &self.owner
     }
 
-    /// Writes down that an execution is about to run, before anything of it runs.
-    pub async fn begin(&self, begin: Begin<'_>) -> Result<(), StoreError> {
-        self.check_room().await?;
-        let begun = Begun::new(&begin);
-        let begun = match begun.text_bytes() > AT_ONCE_BYTES {
-            // To look for secrets in a long text takes longer than an event loop has.
-            true => tokio::task::spawn_blocking(move || begun.masked())
+    /// Records the start of an execution, before any of it runs.
+    pub async fn begin(&self, begin: ExecutionStart<'_>) -> Result<(), StoreError> {
+        self.check_disk_space().await?;
+        let row = ExecutionStartRow::new(&begin);
+        let row = match row.text_bytes() > INLINE_BYTES {
+            // Masking a long text would block the event loop.
+            true => tokio::task::spawn_blocking(move || row.mask())
                 .await
                 .map_err(|err| StoreError::write(&self.path, Arc::new(err)))?,
-            false => begun.masked(),
+            false => row.mask(),
         };
         let owner = Arc::clone(&self.owner);
-        self.write(begun.text_bytes(), move |conn| begun.insert(conn, &owner)).await
+        self.write(row.text_bytes(), move |conn| row.insert(conn, &owner)).await
     }
 
-    /// Writes down that a tool call of `id` is about to go out, before it does. Calls are numbered
-    /// by the caller.
+    /// Records a tool call of `id` before it is sent. The caller numbers the calls.
     pub async fn begin_call(
         &self,
         id: &ExecutionId,
         number: u32,
-        call: &ToolCall<'_>,
+        call: &CallStart<'_>,
     ) -> Result<(), StoreError> {
-        let begun = calls::Begun::new(id, number, call);
-        let is_running = self.write(begun.text_bytes(), move |conn| begun.insert(conn)).await?;
+        let row = calls::NewCall::new(id, number, call);
+        let is_running = self.write(row.text_bytes(), move |conn| row.insert(conn)).await?;
         if is_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
     }
 
-    /// Notes how a tool call of `id` ended. Written with the end of its execution at the latest.
+    /// Records the end of a tool call of `id`, at the latest when its execution ends.
     pub async fn finish_call(&self, id: &ExecutionId, number: u32, end: CallEnd<'_>) {
-        if !self.call_ends.push(id, calls::Ended::new(number, &end)) {
+        if !self.call_ends.push(id, calls::FinishedCall::new(number, &end)) {
             return;
         }
         let (execution, ends) = (id.clone(), self.call_ends.take(id));
         let written = self.queue(move |conn| {
-            atomically(conn, || ends.iter().try_for_each(|end| end.update(conn, &execution)))
+            run_atomically(conn, || ends.iter().try_for_each(|end| end.update(conn, &execution)))
         });
         if let Err(error) = written.await {
-            tracing::warn!(%error, "how tool calls of {id} ended cannot be written");
+            tracing::warn!(%error, "cannot write the ends of tool calls of {id}");
         }
     }
 
-    /// Writes down how `id` ended. Only the first time: a second end changes nothing and is
-    /// an error. What cannot be written now is an error too, and is written when it can be.
-    pub async fn finish(&self, id: &ExecutionId, finish: Finish<'_>) -> Result<(), StoreError> {
-        let finished = Finished::new(id, &finish);
-        let long = finish.output.text().len() + finish.value.map_or(0, str::len);
-        let finished = match long > AT_ONCE_BYTES {
+    /// Records the end of `id`. A second end changes nothing and is an error. An end that cannot
+    /// be written is an error, too; the store retries it in the background.
+    pub async fn finish(
+        &self,
+        id: &ExecutionId,
+        finish: ExecutionEnd<'_>,
+    ) -> Result<(), StoreError> {
+        let finished = ExecutionEndRow::new(id, &finish);
+        let text_bytes = finish.output.text().len() + finish.value.map_or(0, str::len);
+        let finished = match text_bytes > INLINE_BYTES {
             true => {
                 let (written, value) = (finish.output.clone(), finish.value.map(str::to_owned));
                 let mask = move || finished.with_texts(&written, value.as_deref());
@@ -194,23 +203,23 @@ impl Store {
         };
         let calls = self.call_ends.take(id);
         let text_bytes = finished.text_bytes();
-        let end = Arc::new(End { finished, calls });
-        let its = Arc::clone(&end);
-        let was_running = match self.write(text_bytes, move |conn| its.update(conn)).await {
+        let end = Arc::new(PendingEnd { finished, calls });
+        let written = Arc::clone(&end);
+        let was_running = match self.write(text_bytes, move |conn| written.update(conn)).await {
             Ok(was_running) => was_running,
             Err(error) => {
-                self.late.push(end);
-                self.clerk.try_again();
+                self.pending_ends.push(end);
+                self.log_thread.retry();
                 return Err(error);
             }
         };
-        self.clerk.entry();
+        self.log_thread.add_entry();
         if was_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
     }
 
     pub async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
         if query.text.is_some() {
-            let indexed = self.clerk.index().await;
+            let indexed = self.log_thread.update_index().await;
             indexed.map_err(|cause| StoreError::read(&index::path(&self.path), cause))?;
         }
         let (query, index) = (query.clone(), index::path(&self.path));
@@ -218,93 +227,95 @@ impl Store {
         self.read(move |conn| search::search(conn, &index, &query, &own)).await
     }
 
-    pub async fn get(&self, id: &ExecutionId) -> Result<Option<Execution>, StoreError> {
+    pub async fn get(&self, id: &ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
         let id = id.clone();
         self.read(move |conn| read::get(conn, &id)).await
     }
 
-    /// The same, if this server ran it for this principal.
-    pub async fn get_of(
+    /// Returns an execution if this server ran it for this principal.
+    pub async fn get_own(
         &self,
         id: &ExecutionId,
         principal: &Principal,
-    ) -> Result<Option<Execution>, StoreError> {
+    ) -> Result<Option<ExecutionRecord>, StoreError> {
         let (id, principal, owner) = (id.clone(), principal.clone(), Arc::clone(&self.owner));
-        self.read(move |conn| read::get_of(conn, &id, &owner, principal.as_str())).await
+        self.read(move |conn| read::get_own(conn, &id, &owner, principal.as_str())).await
     }
 
-    /// The newest executions, without their texts; 1,000 at most.
-    pub async fn recent(&self, limit: u32) -> Result<Vec<Summary>, StoreError> {
-        self.read(move |conn| read::recent(conn, limit.min(RECENT_MAX))).await
+    /// Lists the newest executions without their texts; at most 1,000.
+    pub async fn list_recent(&self, limit: u32) -> Result<Vec<ExecutionSummary>, StoreError> {
+        self.read(move |conn| read::list_recent(conn, limit.min(RECENT_MAX))).await
     }
 
-    pub async fn counts(&self) -> Result<Counts, StoreError> {
-        self.read(|conn| read::counts(conn)).await
+    pub async fn count_executions(&self) -> Result<ExecutionCounts, StoreError> {
+        self.read(|conn| read::count(conn)).await
     }
 
-    /// Ends the executions whose server died while they ran, as `failed` with the code
-    /// `interrupted`; says how many. Those of servers that live are left alone.
+    /// Ends the running executions of dead servers, as `failed` with the code `interrupted`.
+    /// Returns how many. Executions of living servers are left alone.
     pub async fn interrupt_leftovers(&self, now: SystemTime) -> Result<u64, StoreError> {
         let owners = self.owners.clone();
         let changed = self.queue(move |conn| {
-            let changed = atomically(conn, || {
-                let changed = read::interrupt(conn, &owners, now)?;
-                crate::sessions::end_of_the_dead(conn, &owners, now)?;
+            let changed = run_atomically(conn, || {
+                let changed = read::interrupt_orphans(conn, &owners, now)?;
+                crate::sessions::end_orphans(conn, &owners, now)?;
                 Ok(changed)
             })?;
-            owners.tidy();
+            owners.remove_dead();
             Ok(changed)
         });
         let changed = changed.await.map_err(|cause| StoreError::write(&self.path, cause))?;
-        self.clerk.take_over();
+        self.log_thread.take_over();
         Ok(changed)
     }
 
-    /// Removes what has been kept long enough, and the oldest where all of it takes too much room;
-    /// a bounded part of it at a time. To be called every hour or so.
-    pub async fn retain(
+    /// Removes expired executions and sessions, and the oldest ones if all together take too much
+    /// space. Each call removes a limited number. Call this about once an hour.
+    pub async fn apply_retention(
         &self,
         retention: &Retention,
         now: SystemTime,
-    ) -> Result<Removed, StoreError> {
-        let (retention, pass) = (retention.clone(), Arc::clone(&self.pass));
+    ) -> Result<RetentionReport, StoreError> {
+        let (retention, last_pass) = (retention.clone(), Arc::clone(&self.last_pass));
         let (database, path) = (Arc::clone(&self.database), Arc::clone(&self.path));
-        let done = tokio::task::spawn_blocking(move || pass.run(&retention, now, &database, &path));
+        let run = move || last_pass.run(&retention, now, &database, &path);
+        let done = tokio::task::spawn_blocking(run);
         let done = done.await.map_err(|err| StoreError::write(&self.path, Arc::new(err)))?;
         done.map_err(|err| StoreError::write(&self.path, Arc::new(err)))
     }
 
-    /// Until everything that was written here stands in the log files, too. What fails is tried
-    /// again, and left to the next server in the end.
+    /// Waits until all entries of this server are in the log files. Failed writes are retried;
+    /// whatever is left when this server ends, the next one writes.
     pub async fn flush(&self) -> Result<(), StoreError> {
-        let written = self.clerk.log().await;
+        let written = self.log_thread.flush_logs().await;
         written.map_err(|cause| StoreError::write(&self.path.with_file_name("logs"), cause))
     }
 
-    /// Nothing is begun that may not be finished.
-    async fn check_room(&self) -> Result<(), StoreError> {
-        if !self.late.is_empty() {
-            // Why that fails does not matter as long as nothing waits afterwards.
-            let _ = self.clerk.log().await;
+    /// Fails if an execution that begins now might not be finished for lack of disk space.
+    async fn check_disk_space(&self) -> Result<(), StoreError> {
+        if !self.pending_ends.is_empty() {
+            // An error does not matter, as long as no end is pending afterwards.
+            let _ = self.log_thread.flush_logs().await;
         }
-        let room = Room::at(&self.path);
-        if room.is_some_and(Room::is_short) || !self.late.is_empty() {
-            return Err(StoreError::full(&self.path, room));
+        let space = DiskSpace::measure(&self.path);
+        if space.is_some_and(DiskSpace::is_low) || !self.pending_ends.is_empty() {
+            return Err(StoreError::full(&self.path, space));
         }
         Ok(())
     }
 
-    /// One statement, at once if it is short and nothing is in the way.
+    /// Runs one statement: immediately if it is short and the database is free, or else on the
+    /// writer's thread.
     async fn write<T: Send + 'static>(
         &self,
         text_bytes: usize,
         work: impl Fn(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, StoreError> {
-        // Who comes later does not overtake who waits.
+        // A new write does not overtake queued ones.
         let is_free = self.durability == Durability::Process
             && self.jobs.capacity() == writer::QUEUE
-            && text_bytes <= AT_ONCE_BYTES;
-        let done = if is_free { self.database.at_once(&work) } else { None };
+            && text_bytes <= INLINE_BYTES;
+        let done = if is_free { self.database.try_now(&work) } else { None };
         let result = match done {
             Some(result) => result.map_err(|err| -> Cause { Arc::new(err) }),
             None => self.queue(work).await,
@@ -324,22 +335,22 @@ impl Store {
         work: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
     ) -> Result<T, Cause> {
         let (sender, receiver) = oneshot::channel::<Result<T, Cause>>();
-        let job: Job = Box::new(move |conn| {
+        let job: WriteJob = Box::new(move |conn| {
             let result = conn.and_then(|conn| work(conn).map_err(|err| -> Cause { Arc::new(err) }));
             Box::new(move |committed| {
                 let _ = sender.send(result.and_then(|value| committed.map(|()| value)));
             })
         });
-        self.jobs.send(job).await.map_err(|_| -> Cause { Arc::new(Gone) })?;
-        receiver.await.unwrap_or_else(|_| Err(Arc::new(Gone)))
+        self.jobs.send(job).await.map_err(|_| -> Cause { Arc::new(DatabaseThreadEnded) })?;
+        receiver.await.unwrap_or_else(|_| Err(Arc::new(DatabaseThreadEnded)))
     }
 }
 
 fn claim(
     conn: &Connection,
-    owners: &owner::Folder,
+    owners: &owner::OwnerFolder,
     path: &Path,
-) -> Result<owner::Owner, StoreError> {
+) -> Result<owner::OwnerLock, StoreError> {
     let bits: [u8; 16] = conn
         .query_row("SELECT randomblob(16)", [], |row| row.get(0))
         .map_err(|err| StoreError::open(path, err))?;

@@ -1,20 +1,21 @@
-//! The statements that write an execution's row. Each write is one statement, so it happens wholly
-//! or not at all, also in a transaction that it shares with others.
+//! The statements that write an execution's row. Each write is one statement, so it is atomic even
+//! in a transaction that it shares with others.
 
 use std::borrow::Cow;
 
 use codexec_types::{
-    Changes, Context, Ending, ExecutionId, Grant, Grants, Limit, Outcome, Written, unix_ms,
+    ExecutionId, FileChanges, Grant, Grants, GuestOutput, Limit, Outcome, RecordEnding,
+    RequestOrigin, unix_ms,
 };
 use rusqlite::{Connection, Result, named_params};
 
 use crate::{
-    execution::Status,
+    execution::ExecutionStatus,
     mask::{mask, mask_written},
-    record::{Begin, Finish},
+    record::{ExecutionEnd, ExecutionStart},
 };
 
-/// The number of the next end: greater than any there was.
+/// The next end number: greater than all before, including those of removed executions.
 macro_rules! next_end {
     () => {
         "(SELECT 1 + max(removed.end_number, ifnull((SELECT max(end_number) FROM executions \
@@ -23,17 +24,18 @@ macro_rules! next_end {
 }
 pub(crate) use next_end;
 
-/// A guest writes its error's message, so we bound it.
+/// The limit on an error message, which the guest controls.
 const MESSAGE_BYTES: usize = 16 << 10;
 
-/// More patterns of a request's than fit in here are counted, and not kept.
+/// The limit on the patterns of a request. Further patterns are only counted.
 const ALLOWED_BYTES: usize = 64 << 10;
 
-/// A client says who it is, at this length.
+/// The limit on each field of the client's context.
 const CONTEXT_BYTES: usize = 256;
 
-/// A row to be, with nothing borrowed: it goes to the writer's thread.
-pub(crate) struct Begun {
+/// The row of a new execution; an owned [`ExecutionStart`], which can be sent to the writer's
+/// thread.
+pub(crate) struct ExecutionStartRow {
     pub(crate) id: ExecutionId,
     language: &'static str,
     code: String,
@@ -51,11 +53,11 @@ pub(crate) struct Begun {
     started_ms: i64,
 }
 
-/// What [`Finish`] says, with nothing borrowed.
+/// The end of an execution; an owned [`ExecutionEnd`].
 #[derive(Clone, Debug)]
-pub(crate) struct Finished {
+pub(crate) struct ExecutionEndRow {
     pub(crate) id: ExecutionId,
-    status: Status,
+    status: ExecutionStatus,
     error_code: Option<&'static str>,
     message: Option<String>,
     output: String,
@@ -73,13 +75,13 @@ pub(crate) struct Finished {
     images: u32,
 }
 
-impl Begun {
-    /// The row with everything in it: [`Begun::masked`] takes the secrets out.
-    pub(crate) fn new(begin: &Begin<'_>) -> Begun {
+impl ExecutionStartRow {
+    /// Makes the row, with its secrets; see [`ExecutionStartRow::mask`].
+    pub(crate) fn new(begin: &ExecutionStart<'_>) -> ExecutionStartRow {
         let admitted = begin.admitted;
         let args = json(&admitted.args());
         let working_dir = admitted.working_dir();
-        Begun {
+        ExecutionStartRow {
             id: begin.id.clone(),
             language: admitted.language().name(),
             code: admitted.code().to_owned(),
@@ -88,11 +90,11 @@ impl Begun {
             working_dir: working_dir.map(|dir| dir.found.path.display().to_string()),
             session: begin.session.map(|session| session.as_str().to_owned()),
             script: begin.script.map(|(name, version)| (name.to_owned(), version)),
-            context: context_text(begin.context),
+            context: context_json(begin.context),
             principal: begin.principal.as_str().to_owned(),
-            allowed_tools: allowed_text(admitted.tools().lists()),
-            grants: grants_text(admitted.grants()),
-            wall_ms: clamped(admitted.limits().wall.as_millis()),
+            allowed_tools: allowed_tools_json(admitted.tools().lists()),
+            grants: join_grants(admitted.grants()),
+            wall_ms: clamp(admitted.limits().wall.as_millis()),
             started_ms: unix_ms(begin.started),
         }
     }
@@ -102,7 +104,7 @@ impl Begun {
         self.code.len() + self.input.len() + args_bytes + self.allowed_tools.len()
     }
 
-    pub(crate) fn masked(mut self) -> Begun {
+    pub(crate) fn mask(mut self) -> ExecutionStartRow {
         for text in [&mut self.code, &mut self.input].into_iter().chain(self.args.as_mut()) {
             if let Cow::Owned(masked) = mask(text) {
                 *text = masked;
@@ -142,35 +144,35 @@ impl Begun {
     }
 }
 
-impl Finished {
-    /// Without what it wrote and gave: that is [`Finished::with_texts`]'s.
-    pub(crate) fn new(id: &ExecutionId, finish: &Finish<'_>) -> Finished {
+impl ExecutionEndRow {
+    /// Makes the row without output and value; see [`ExecutionEndRow::with_texts`].
+    pub(crate) fn new(id: &ExecutionId, finish: &ExecutionEnd<'_>) -> ExecutionEndRow {
         let (error_code, message, exit_code) = match finish.ending {
-            Ending::Outcome(Outcome::Threw(thrown)) => {
-                let message = head(&mask(&thrown.message), MESSAGE_BYTES);
+            RecordEnding::Outcome(Outcome::Threw(thrown)) => {
+                let message = truncate(&mask(&thrown.message), MESSAGE_BYTES);
                 (Some(thrown.code.name()), Some(message), None)
             }
-            Ending::Outcome(outcome @ Outcome::Exited { code }) => {
+            RecordEnding::Outcome(outcome @ Outcome::Exited { code }) => {
                 (outcome.code(), Some(format!("exit code {code}")), Some(*code))
             }
-            Ending::Outcome(outcome) => (outcome.code(), None, None),
-            Ending::Failed { code } => (Some(code), None, None),
+            RecordEnding::Outcome(outcome) => (outcome.code(), None, None),
+            RecordEnding::Failed { code } => (Some(code), None, None),
         };
         let met: Vec<&str> = finish.limits_met.iter().map(|limit| Limit::code(*limit)).collect();
-        Finished {
+        ExecutionEndRow {
             id: id.clone(),
-            status: Status::of(finish.ending),
+            status: ExecutionStatus::of(finish.ending),
             error_code,
             message,
             output: String::new(),
             errors: None,
             value: None,
             tool_calls: finish.tool_calls,
-            duration_us: clamped(finish.duration.as_micros()),
+            duration_us: clamp(finish.duration.as_micros()),
             posture: finish.posture.to_owned(),
-            peak_memory_bytes: finish.peak_memory_bytes.map(|bytes| clamped(bytes.into())),
-            cpu_us: finish.cpu.map(|cpu| clamped(cpu.as_micros())),
-            changes: changes_text(finish.changes),
+            peak_memory_bytes: finish.peak_memory_bytes.map(|bytes| clamp(bytes.into())),
+            cpu_us: finish.cpu.map(|cpu| clamp(cpu.as_micros())),
+            changes: changes_json(finish.changes),
             limits_met: (!met.is_empty()).then(|| met.join(",")),
             exit_code,
             images: finish.images,
@@ -183,21 +185,21 @@ impl Finished {
             + [&self.value, &self.changes, &self.errors].map(optional).iter().sum::<usize>()
     }
 
-    /// What it wrote and gave, without secrets.
-    pub(crate) fn with_texts(self, written: &Written, value: Option<&str>) -> Finished {
+    /// Adds the output and the value, with secrets masked.
+    pub(crate) fn with_texts(self, written: &GuestOutput, value: Option<&str>) -> ExecutionEndRow {
         let (output, errors) = mask_written(written);
         let errors = (!errors.is_empty()).then(|| json(&errors));
         let value = value.map(|value| mask(value).into_owned());
-        Finished { output, errors, value, ..self }
+        ExecutionEndRow { output, errors, value, ..self }
     }
 
-    /// How it ended, and nothing of what it wrote.
-    pub(crate) fn without_texts(&self) -> Finished {
+    /// Returns a copy without output, value and changes.
+    pub(crate) fn without_texts(&self) -> ExecutionEndRow {
         let (output, errors, value, changes) = (String::new(), None, None, None);
-        Finished { output, errors, value, changes, ..self.clone() }
+        ExecutionEndRow { output, errors, value, changes, ..self.clone() }
     }
 
-    /// Whether it was running. A second end changes nothing.
+    /// Updates the row. Returns false, and changes nothing, if the execution was not running.
     pub(crate) fn update(&self, conn: &Connection) -> Result<bool> {
         let mut statement = conn.prepare_cached(concat!(
             "UPDATE executions SET status = :status, error_code = :error_code, message = :message,
@@ -232,20 +234,20 @@ impl Finished {
     }
 }
 
-pub(crate) fn context_text(context: &Context) -> Option<String> {
-    let bounded = |text: &Option<String>| text.as_ref().map(|text| head(text, CONTEXT_BYTES));
-    let bounded = Context {
-        agent_id: bounded(&context.agent_id),
-        trace_id: bounded(&context.trace_id),
-        chat_id: bounded(&context.chat_id),
+pub(crate) fn context_json(context: &RequestOrigin) -> Option<String> {
+    let truncate = |text: &Option<String>| text.as_ref().map(|text| truncate(text, CONTEXT_BYTES));
+    let truncated = RequestOrigin {
+        agent_id: truncate(&context.agent_id),
+        trace_id: truncate(&context.trace_id),
+        chat_id: truncate(&context.chat_id),
     };
-    (bounded != Context::default()).then(|| json(&bounded))
+    (truncated != RequestOrigin::default()).then(|| json(&truncated))
 }
 
-/// A JSON text of bounded length.
-fn allowed_text(lists: Vec<Vec<String>>) -> String {
+/// Returns a JSON text of limited length.
+fn allowed_tools_json(lists: Vec<Vec<String>>) -> String {
     let mut left = ALLOWED_BYTES;
-    let bounded = |list: Vec<String>| {
+    let truncate = |list: Vec<String>| {
         let all = list.len();
         let fits = |pattern: &String| {
             left = left.saturating_sub(pattern.len() + 4);
@@ -257,15 +259,15 @@ fn allowed_text(lists: Vec<Vec<String>>) -> String {
         }
         list
     };
-    json(&lists.into_iter().map(bounded).collect::<Vec<_>>())
+    json(&lists.into_iter().map(truncate).collect::<Vec<_>>())
 }
 
-fn grants_text(grants: Grants) -> Option<String> {
+fn join_grants(grants: Grants) -> Option<String> {
     let names: Vec<&str> = grants.iter().map(Grant::name).collect();
     (!names.is_empty()).then(|| names.join(","))
 }
 
-fn changes_text(changes: &Changes) -> Option<String> {
+fn changes_json(changes: &FileChanges) -> Option<String> {
     (!changes.is_empty()).then(|| json(changes))
 }
 
@@ -273,11 +275,11 @@ pub(crate) fn json(value: &impl serde::Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-pub(crate) fn clamped(number: u128) -> i64 {
+pub(crate) fn clamp(number: u128) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
 
-/// The beginning of a text, never cut inside a character.
-pub(crate) fn head(text: &str, max_bytes: usize) -> String {
+/// Returns the beginning of a text, cut between characters.
+pub(crate) fn truncate(text: &str, max_bytes: usize) -> String {
     text.get(..text.floor_char_boundary(max_bytes)).unwrap_or_default().to_owned()
 }

@@ -1,4 +1,5 @@
-//! The thread for what may have to wait: for its turn, for another process, or for a long text.
+//! The thread for writes that may have to wait: for other writes, for another process, or because
+//! of a long text.
 
 use std::{io, sync::Arc, thread};
 
@@ -7,45 +8,45 @@ use tokio::sync::mpsc;
 
 use crate::{database::Database, error::Cause};
 
-/// How many callers may wait before the next one has to wait for a place.
+/// The capacity of the queue.
 pub(crate) const QUEUE: usize = 256;
 
-/// How many writes share one commit at most.
-const GROUP: usize = 64;
+/// The maximum number of writes in one commit.
+const BATCH: usize = 64;
 
-/// Something to do with the database, or the reason why nothing can be done with it.
-pub(crate) type Job = Box<dyn FnOnce(Result<&Connection, Cause>) -> Reply + Send>;
+/// A write: takes the connection, or the error that prevents the write.
+pub(crate) type WriteJob = Box<dyn FnOnce(Result<&Connection, Cause>) -> WriteReply + Send>;
 
-/// Tells the caller, once it is known whether what the job did was committed.
-pub(crate) type Reply = Box<dyn FnOnce(Result<(), Cause>)>;
+/// Sends the caller the result of a write, once its commit has succeeded or failed.
+pub(crate) type WriteReply = Box<dyn FnOnce(Result<(), Cause>)>;
 
 #[derive(Debug, thiserror::Error)]
-#[error("another write failed in the same transaction and undid this one")]
-struct Undone;
+#[error("rolled back, because another write in the same transaction failed")]
+struct RolledBack;
 
 pub(crate) fn start(body: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name("codexec-store".to_owned()).spawn(body).map(|_| ())
 }
 
-/// Works until the last sender is gone.
-pub(crate) fn work(database: &Database, mut jobs: mpsc::Receiver<Job>) {
-    let mut waiting = Vec::with_capacity(GROUP);
-    while jobs.blocking_recv_many(&mut waiting, GROUP) > 0 {
+/// Runs jobs until the last sender is gone.
+pub(crate) fn run(database: &Database, mut jobs: mpsc::Receiver<WriteJob>) {
+    let mut batch = Vec::with_capacity(BATCH);
+    while jobs.blocking_recv_many(&mut batch, BATCH) > 0 {
         let mut open = database.lock();
-        if waiting.len() == 1 {
-            // A statement alone is its own transaction.
-            for job in waiting.drain(..) {
+        if batch.len() == 1 {
+            // A single statement is its own transaction.
+            for job in batch.drain(..) {
                 job(Ok(&open.conn))(Ok(()));
             }
         } else {
-            group(&open.conn, waiting.drain(..));
+            run_batch(&open.conn, batch.drain(..));
         }
-        open.checkpointer.committed();
+        open.checkpointer.count_commit();
     }
 }
 
-/// Those who wait together pay for one commit together, and hear of it only when it is done.
-fn group(conn: &Connection, jobs: impl Iterator<Item = Job>) {
+/// Runs jobs in one transaction, and replies to all of them after the commit.
+fn run_batch(conn: &Connection, jobs: impl Iterator<Item = WriteJob>) {
     let transaction = match Transaction::new_unchecked(conn, TransactionBehavior::Immediate) {
         Ok(transaction) => transaction,
         Err(err) => {
@@ -54,16 +55,16 @@ fn group(conn: &Connection, jobs: impl Iterator<Item = Job>) {
             return;
         }
     };
-    let mut is_undone = false;
-    let mut replies: Vec<Reply> = Vec::with_capacity(GROUP);
+    let mut is_rolled_back = false;
+    let mut replies: Vec<WriteReply> = Vec::with_capacity(BATCH);
     for job in jobs {
-        replies.push(job(if is_undone { Err(Arc::new(Undone)) } else { Ok(conn) }));
-        // On a full disk SQLite may roll back by itself. Whoever came after would then commit
-        // alone, and whoever came before would hear of a commit that never was.
-        is_undone |= conn.is_autocommit();
+        replies.push(job(if is_rolled_back { Err(Arc::new(RolledBack)) } else { Ok(conn) }));
+        // On a full disk SQLite may roll back the whole transaction. Later jobs would then commit
+        // on their own, and earlier ones would report a commit that never happened.
+        is_rolled_back |= conn.is_autocommit();
     }
-    let committed: Result<(), Cause> = if is_undone {
-        Err(Arc::new(Undone))
+    let committed: Result<(), Cause> = if is_rolled_back {
+        Err(Arc::new(RolledBack))
     } else {
         transaction.commit().map_err(|err| -> Cause { Arc::new(err) })
     };

@@ -3,44 +3,44 @@ use serde::{Deserialize, Serialize};
 /// A file that an execution left behind.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Artifact {
-    /// Relative to the directory it worked in.
+    /// Relative to the execution's working directory.
     pub path: String,
     pub bytes: u64,
 }
 
-/// What an execution did to the directory it worked in.
+/// The changes that an execution made in its working directory.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Changes {
+pub struct FileChanges {
     pub created: Vec<Artifact>,
     pub modified: Vec<Artifact>,
     pub deleted: Vec<Artifact>,
-    /// Files that the user's programs would obey or run by themselves: these stay out of the
-    /// user's directory, and are kept as artifacts.
+    /// Files that the user's programs would load or run by themselves. They are not written to the
+    /// user's directory, but kept as artifacts.
     #[serde(default)]
     pub held_back: Vec<NotWritten>,
-    /// Files that somebody else changed while the code ran: theirs stay, and the code's version is
-    /// kept as an artifact.
+    /// Files that somebody else changed while the code ran. The other version stays, and the code's
+    /// version is kept as an artifact.
     #[serde(default)]
     pub conflicts: Vec<NotWritten>,
-    /// How many more there are than these lists hold.
+    /// Number of changes that did not fit in these lists.
     pub left_out: u64,
 }
 
-/// A file of an execution that is not in the user's directory.
+/// A file of an execution that was not written to the user's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NotWritten {
-    /// Relative to the directory the execution worked in.
+    /// Relative to the execution's working directory.
     pub path: String,
     pub reason: String,
 }
 
-impl Changes {
+impl FileChanges {
     pub fn is_empty(&self) -> bool {
-        *self == Changes::default()
+        *self == FileChanges::default()
     }
 }
 
-/// A picture that a guest shows.
+/// An image that a guest emits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
@@ -61,7 +61,7 @@ pub enum ImageType {
 }
 
 impl ImageType {
-    /// By how the bytes begin.
+    /// Detects the type from the magic bytes.
     pub fn of(bytes: &[u8]) -> Option<ImageType> {
         let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP".as_slice());
         if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {

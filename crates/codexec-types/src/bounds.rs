@@ -1,35 +1,35 @@
-//! How large what a guest asks for may be. Looked at before anything else is done with it.
+//! Size limits on what a guest asks for. They are checked before anything else is done with an ask.
 
-use crate::{Ask, CallCode, CallError, Json, first_field};
+use crate::{Ask, CallCode, CallError, Json, find_first_field};
 
-/// No ask is longer, in bytes of its frame.
+/// Maximum length of an ask, in bytes of its frame.
 pub const MAX_ASK_BYTES: usize = 4 << 20;
-/// A frame that is longer is taken apart beside the event loop.
+/// Longer frames are parsed off the event loop.
 pub const LONG_FRAME_BYTES: usize = 32 << 10;
 
-/// Levels of lists and objects inside each other.
+/// Maximum nesting of arrays and objects.
 const MAX_DEPTH: usize = 64;
-/// Of arguments: numbers, texts, lists and all other values together.
+/// Maximum number of JSON values of all types in one call's arguments.
 const MAX_VALUES: usize = 100_000;
 const MAX_NAME_BYTES: usize = 1 << 10;
 const MAX_TEXT_BYTES: usize = 16 << 10;
 pub(crate) const MAX_WORDS: usize = 200;
-/// What a value costs in memory when it is taken apart, beside its text.
+/// Estimated memory of one parsed value, in addition to its text.
 const VALUE_BYTES: usize = 48;
-/// Of an ask that is too long, so much is looked at to find whose it is.
+/// Number of bytes of an oversized ask that are read to find its id.
 pub const ASK_HEAD_BYTES: usize = 128;
 
-/// How a JSON text is built, as far as it matters for how much work it is.
+/// Number of values and depth of a JSON text: enough to estimate the cost of parsing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Shape {
+pub struct JsonShape {
     pub values: usize,
     pub depth: usize,
 }
 
-impl Shape {
-    /// Counts in one pass, without taking the text apart.
-    pub fn of(json: &Json) -> Shape {
-        let mut shape = Shape { values: 1, depth: 0 };
+impl JsonShape {
+    /// Counts in one pass, without parsing the text.
+    pub fn of(json: &Json) -> JsonShape {
+        let mut shape = JsonShape { values: 1, depth: 0 };
         let (mut depth, mut is_text) = (0_usize, false);
         let mut bytes = json.text().bytes();
         while let Some(byte) = bytes.next() {
@@ -54,10 +54,11 @@ impl Shape {
 }
 
 impl Ask {
-    /// What the ask weighs in the host's memory while it waits; or why it is not even looked at.
+    /// Returns the ask's estimated size in the host's memory, or an error if it exceeds a limit.
     ///
-    /// THREAT[ORD-1]: bytes, depth and counts come before parsing, copying, hashing and searching.
-    pub fn weigh(&self) -> Result<usize, CallError> {
+    /// THREAT[ORD-1]: bytes, depth and counts are checked before parsing, copying, hashing and
+    /// searching.
+    pub fn estimate_size(&self) -> Result<usize, CallError> {
         let names: &[(&str, &str)] = match self {
             Ask::Tool { server, tool, args: _ } => &[("server", server), ("tool", tool)],
             Ask::Named { name, args: _ } | Ask::Own { name, args: _ } | Ask::Schema { name } => {
@@ -81,24 +82,24 @@ impl Ask {
         };
         let mut bytes = 0;
         for (field, text) in names {
-            bytes += short(field, text, MAX_NAME_BYTES)?;
+            bytes += check_length(field, text, MAX_NAME_BYTES)?;
         }
         match self {
             Ask::Tool { args, .. }
             | Ask::Named { args, .. }
             | Ask::Prompt { args, .. }
-            | Ask::Own { args, .. } => bytes += weigh_arguments(args)?,
-            Ask::ReadResource { uri, .. } => bytes += short("uri", uri, MAX_TEXT_BYTES)?,
-            Ask::Search { query, .. } => bytes += short("query", query, MAX_TEXT_BYTES)?,
+            | Ask::Own { args, .. } => bytes += estimate_arguments_size(args)?,
+            Ask::ReadResource { uri, .. } => bytes += check_length("uri", uri, MAX_TEXT_BYTES)?,
+            Ask::Search { query, .. } => bytes += check_length("query", query, MAX_TEXT_BYTES)?,
             Ask::Discover { words } => {
                 if words.len() > MAX_WORDS {
-                    return Err(too_much(format!(
+                    return Err(invalid_args(format!(
                         "words: there are more than {MAX_WORDS}; at most {MAX_WORDS} are allowed"
                     )));
                 }
                 let all = words.iter().map(String::len).sum::<usize>();
                 if all > MAX_TEXT_BYTES {
-                    return Err(too_much(format!(
+                    return Err(invalid_args(format!(
                         "words: they have {all} bytes; at most {MAX_TEXT_BYTES} are allowed"
                     )));
                 }
@@ -116,22 +117,22 @@ impl Ask {
     }
 }
 
-/// What arguments weigh when they are taken apart; or why they are not.
-pub fn weigh_arguments(args: &Json) -> Result<usize, CallError> {
+/// Returns the estimated memory of the parsed arguments, or an error if they exceed a limit.
+pub fn estimate_arguments_size(args: &Json) -> Result<usize, CallError> {
     let bytes = args.text().len();
-    // A text of this length cannot be past the other bounds.
+    // A text this short cannot exceed the other limits.
     if bytes <= MAX_DEPTH {
         return Ok(bytes);
     }
-    let shape = Shape::of(args);
+    let shape = JsonShape::of(args);
     if shape.depth > MAX_DEPTH {
-        return Err(too_much(format!(
+        return Err(invalid_args(format!(
             "arguments: {} levels of lists and objects; at most {MAX_DEPTH} are allowed",
             shape.depth
         )));
     }
     if shape.values > MAX_VALUES {
-        return Err(too_much(format!(
+        return Err(invalid_args(format!(
             "arguments: {} values; at most {MAX_VALUES} are allowed in one call",
             shape.values
         )));
@@ -139,34 +140,36 @@ pub fn weigh_arguments(args: &Json) -> Result<usize, CallError> {
     Ok(bytes + shape.values * VALUE_BYTES)
 }
 
-/// Whose ask a frame is that is too long to be one, by its first bytes.
+/// Returns the id of an oversized ask, read from the first bytes of its frame.
 pub fn id_of_long_ask(head: &[u8]) -> Option<u32> {
-    let (_, ask) = first_field(head, &["ask"])?;
-    let (_, id) = first_field(ask, &["id"])?;
+    let (_, ask) = find_first_field(head, &["ask"])?;
+    let (_, id) = find_first_field(ask, &["id"])?;
     let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
     std::str::from_utf8(id.get(..digits)?).ok()?.parse().ok()
 }
 
-/// Whether a frame that begins like this is an ask.
+/// True if a frame with this beginning is an ask.
 pub fn is_ask(body: &[u8]) -> bool {
     body.starts_with(br#"{"ask":"#)
 }
 
-/// What the guest is told of an ask that is too long.
-pub fn refuse_long_ask(bytes: usize) -> CallError {
-    too_much(format!("arguments: {bytes} bytes; at most {MAX_ASK_BYTES} are allowed in one call"))
+/// Returns the error that the guest gets for an oversized ask.
+pub fn oversized_ask_error(bytes: usize) -> CallError {
+    invalid_args(format!(
+        "arguments: {bytes} bytes; at most {MAX_ASK_BYTES} are allowed in one call"
+    ))
 }
 
-fn short(field: &str, text: &str, most: usize) -> Result<usize, CallError> {
+fn check_length(field: &str, text: &str, most: usize) -> Result<usize, CallError> {
     match text.len() {
         bytes if bytes > most => {
-            Err(too_much(format!("{field}: it has {bytes} bytes; at most {most} are allowed")))
+            Err(invalid_args(format!("{field}: it has {bytes} bytes; at most {most} are allowed")))
         }
         bytes => Ok(bytes),
     }
 }
 
-fn too_much(message: String) -> CallError {
+fn invalid_args(message: String) -> CallError {
     CallError::new(CallCode::InvalidArgs, message)
 }
 

@@ -1,22 +1,22 @@
 use serde::{Deserialize, Serialize};
 
-/// Who is behind a request, as far as a record tells it: what the client's `_meta` says about
-/// itself. Never used to decide anything.
+/// The request's origin, according to the client's `_meta`. Only recorded, never used for a
+/// decision.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Context {
+pub struct RequestOrigin {
     pub agent_id: Option<String>,
     pub trace_id: Option<String>,
     pub chat_id: Option<String>,
 }
 
-/// Whose sessions and snapshots these are. Every client of one user over standard input is the
-/// same; an edge with tokens names each by its token's owner.
+/// The owner of sessions and snapshots. All stdio clients of one user share a principal; an edge
+/// with tokens uses the token's owner.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Principal(String);
 
 impl Principal {
-    /// The user who started the server.
+    /// Returns the user who started the server.
     pub fn local() -> Principal {
         Principal("local".to_owned())
     }

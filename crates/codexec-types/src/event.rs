@@ -2,30 +2,30 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Ask, Image, Outcome};
 
-/// What happened in a run, as the host sees it. Never on a wire, so a guest cannot forge
-/// what only the host can know: that a limit was hit, or that somebody cancelled.
+/// An event of a run, as the host sees it. Events never cross a wire, so a guest cannot forge what
+/// only the host knows: that a limit was hit, or that the run was cancelled.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Event {
+pub enum RunEvent {
     Output {
-        stream: Stream,
+        stream: OutputStream,
         text: String,
     },
-    /// The guest wants something and awaits the answer with this id.
+    /// The guest asks for something and awaits the answer with this id.
     Ask {
         id: u32,
         ask: Ask,
     },
-    /// The guest shows a picture.
+    /// The guest emits an image.
     Image(Image),
-    /// The guest says how far it is.
+    /// The guest reports its progress.
     Progress(String),
     Ended(Outcome),
 }
 
-/// Where a guest wrote.
+/// The stream that a guest wrote to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stream {
+pub enum OutputStream {
     Out,
     Err,
 }

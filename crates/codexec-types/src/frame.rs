@@ -1,37 +1,37 @@
-//! What host and guest say to each other over the worker's one socket: a length (`u32`, little
-//! endian) and that many bytes of JSON.
+//! The messages between host and guest on the worker's socket: a length (`u32`, little endian) and
+//! that many bytes of JSON.
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Detail, Image, Json, Language, Stream, Thrown, ToolKind};
+use crate::{Image, Json, Language, OutputStream, Thrown, ToolDetail, ToolKind};
 
-/// No frame is longer, in either direction.
+/// Maximum length of a frame, in both directions.
 pub const MAX_FRAME_BYTES: usize = 16 << 20;
 
 pub const FRAME_HEADER_BYTES: usize = 4;
 
 #[derive(Debug, PartialEq, thiserror::Error)]
 pub enum FrameError {
-    #[error("a frame of {bytes} bytes is longer than {MAX_FRAME_BYTES}")]
+    #[error("frame of {bytes} bytes exceeds the maximum of {MAX_FRAME_BYTES}")]
     TooLong { bytes: usize },
-    #[error("a frame does not say anything known")]
+    #[error("malformed frame: its body is not a known message")]
     Malformed,
 }
 
-/// How long the body behind this header is.
+/// Returns the length of the body that follows this header.
 pub fn frame_length(header: [u8; FRAME_HEADER_BYTES]) -> Result<usize, FrameError> {
     let bytes = u32::from_le_bytes(header) as usize;
     if bytes > MAX_FRAME_BYTES { Err(FrameError::TooLong { bytes }) } else { Ok(bytes) }
 }
 
-/// Written by hostile code: the host checks every field where it reads it.
+/// A message from the guest. Hostile code writes it, so the host checks every field on use.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum FromGuest {
-    /// The code was parsed; what happens from here on, the guest's own code does.
+    /// The code was parsed; from here on the guest's own code runs.
     Compiled,
     Output {
-        stream: Stream,
+        stream: OutputStream,
         text: String,
     },
     Ask {
@@ -40,73 +40,73 @@ pub enum FromGuest {
     },
     Progress(String),
     Image(Image),
-    /// How the one code of a worker ended.
+    /// The code of a worker that runs one execution has returned.
     Returned(Json),
     Threw(Thrown),
-    /// How one cell of a session ended. The worker waits for the next.
+    /// A cell of a session has ended. The worker waits for the next cell.
     CellEnded {
-        /// The cell's own: see [`Cell::key`].
+        /// The cell's key: see [`Cell::key`].
         key: String,
         ending: CellEnding,
     },
 }
 
-/// What a guest says of the end of a cell.
+/// How a cell ended, as reported by the guest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum CellEnding {
     Returned(Json),
     Threw(Thrown),
-    /// For a shell: the last command's status, which is not 0.
+    /// For a shell: the last command's exit status, which is not 0.
     Exited(i32),
-    /// It was stopped by [`ToGuest::Interrupt`], and what it did before is kept.
+    /// Stopped by [`ToGuest::Interrupt`]; the session's state is kept.
     Interrupted,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum ToGuest {
-    /// The first frame, and to a worker that serves one execution the only one beside answers.
-    Start(Job),
-    Answer(Answer),
-    /// The next code of a session, when the one before has ended.
+    /// The first frame. A worker that serves one execution gets only answers after it.
+    Start(WorkerJob),
+    Answer(AskAnswer),
+    /// The next code of a session, sent after the previous cell has ended.
     Cell(Cell),
-    /// Stop the cell that runs and keep what it has done.
+    /// Stop the running cell and keep the session's state.
     Interrupt,
 }
 
-/// One piece of code that is sent to a session.
+/// One piece of code sent to a session.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cell {
-    /// From 1 on, without a gap.
+    /// Counts from 1, without gaps.
     pub number: u32,
-    /// Random, and new for each cell: only whoever has been given the cell can say how it ended.
+    /// Random and unique to the cell: only a process that received the cell can report its end.
     pub key: String,
     pub code: String,
     pub input: Json,
-    /// As a program's arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
 }
 
-/// All a worker needs to know to run one guest.
+/// Everything that a worker needs to run one guest.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Job {
+pub struct WorkerJob {
     pub language: Language,
     pub code: String,
     pub input: Json,
-    /// As a program's arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// Whether the worker stays for cells; there is no code then.
+    /// True if the worker stays and waits for cells; `code` is empty then.
     pub is_session: bool,
-    /// The names of the servers whose tools the guest may call.
+    /// The servers whose tools the guest may call.
     pub servers: Vec<String>,
-    /// The guest's own engine stops here; the sandbox's limit stands behind it.
+    /// Memory limit of the guest's own engine; the sandbox enforces its limit as well.
     pub memory_bytes: u64,
 }
 
-/// Something the guest asks of the host.
+/// A request from the guest to the host.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub enum Ask {
@@ -121,42 +121,42 @@ pub enum Ask {
         name: String,
         args: Json,
     },
-    /// Every server there is, and in short what it has.
+    /// List all servers, with a summary of each.
     Servers {},
-    /// The names of one server's tools.
+    /// List the names of one server's tools.
     ToolNames {
         server: String,
     },
-    /// Every tool in which one of the words occurs; all of them when there are none.
+    /// List every tool that contains one of the words; without words, all tools.
     Discover {
         #[serde(deserialize_with = "read_words")]
         words: Vec<String>,
     },
-    /// The best matches for a sentence; without one, all tools in their order.
+    /// Find the best matches for a query; without a query, list all tools in order.
     Search {
         query: String,
         limit: u32,
-        /// Only this server's.
+        /// Restricts the search to this server.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         server: Option<String>,
         #[serde(default, skip_serializing_if = "is_default")]
         kind: ToolKind,
         #[serde(default, skip_serializing_if = "is_default")]
-        detail: Detail,
+        detail: ToolDetail,
     },
-    /// One tool's whole definition.
+    /// Return one tool's full definition.
     Schema {
         name: String,
     },
-    /// A text for the guest's author: about one tool, one server, or everything.
+    /// Return a help text for the code's author: about one tool, one server, or everything.
     Help {
         name: Option<String>,
     },
-    /// The resources of one server, or of all.
+    /// List the resources of one server, or of all servers.
     Resources {
         server: Option<String>,
     },
-    /// Their templates.
+    /// List the resource templates of one server, or of all servers.
     ResourceTemplates {
         server: Option<String>,
     },
@@ -164,7 +164,7 @@ pub enum Ask {
         server: String,
         uri: String,
     },
-    /// The prompts of one server, or of all.
+    /// List the prompts of one server, or of all servers.
     Prompts {
         server: Option<String>,
     },
@@ -173,8 +173,8 @@ pub enum Ask {
         name: String,
         args: Json,
     },
-    /// Something of our own: sessions, scripts, packages, logs. The name is that of a tool of
-    /// the toolset `codexec`.
+    /// Call a function of codexec itself: sessions, scripts, packages, logs. The name is that of a
+    /// tool of the toolset `codexec`.
     Own {
         name: String,
         args: Json,
@@ -183,12 +183,12 @@ pub enum Ask {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Answer {
+pub struct AskAnswer {
     pub id: u32,
     pub result: Result<Json, CallError>,
 }
 
-/// Why an [`Ask`] could not be met. The guest can catch it.
+/// The error of a failed [`Ask`]. The guest can catch it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CallError {
@@ -205,13 +205,13 @@ pub enum CallCode {
     ServerNotAllowed,
     ToolNotAllowed,
     ToolNotFound,
-    /// Its definition waits for the user's approval.
+    /// The tool's definition is waiting for the user's approval.
     ToolQuarantined,
-    /// The tool said `isError`, or its server could not be reached, or did not answer in time.
+    /// The tool returned `isError`, or its server could not be reached or did not answer in time.
     UpstreamError,
 }
 
-/// Reads one word more than an ask may have, and only skips the rest.
+/// Keeps at most one word more than an ask may have, and skips the rest.
 fn read_words<'de, D: serde::Deserializer<'de>>(from: D) -> Result<Vec<String>, D::Error> {
     struct Words;
     impl<'de> serde::de::Visitor<'de> for Words {
@@ -244,7 +244,7 @@ fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 }
 
 impl Ask {
-    /// How long its texts are.
+    /// Returns the total length of the ask's texts.
     pub fn text_bytes(&self) -> usize {
         let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
         match self {
@@ -263,7 +263,7 @@ impl Ask {
         }
     }
 
-    /// Whether this goes out to an upstream, and so counts against the limit on tool calls.
+    /// True if the ask goes to an upstream, and so counts against the limit on tool calls.
     pub fn is_tool_call(&self) -> bool {
         match self {
             Ask::Tool { .. }
@@ -302,7 +302,7 @@ impl FromGuest {
         serde_json::from_slice(body).map_err(|_| FrameError::Malformed)
     }
 
-    /// Header and body, ready to be written.
+    /// Returns header and body, ready to be written.
     pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
         encode(self)
     }
@@ -313,7 +313,7 @@ impl ToGuest {
         serde_json::from_slice(body).map_err(|_| FrameError::Malformed)
     }
 
-    /// Header and body, ready to be written.
+    /// Returns header and body, ready to be written.
     pub fn encode(&self) -> Result<Vec<u8>, FrameError> {
         encode(self)
     }

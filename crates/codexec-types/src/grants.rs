@@ -1,22 +1,22 @@
-//! What of codexec's own code may use only by the user's word.
+//! Permissions for codexec's own functions that code has only if the user grants them.
 
-/// Something of codexec's own that code may not do by itself.
+/// A permission that code does not have by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Grant {
-    /// Save a script under a name that is taken.
+    /// Save a script under a name that is already taken.
     ReplaceScripts,
     DeleteScripts,
-    /// Save a script that clients are shown as a tool.
+    /// Save a script that is exposed to clients as a tool.
     ExposeScripts,
-    /// Use sessions and snapshots that it did not make.
+    /// Use sessions and snapshots that the code did not create.
     AllSessions,
-    /// Open sessions that go on when it has ended.
+    /// Open sessions that outlive the code.
     KeepSessions,
-    /// Read logs of other clients.
+    /// Read the logs of other clients.
     AllLogs,
 }
 
-/// The grants that settings or a request give to code.
+/// A set of grants, given to code by the settings or by a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Grants(u8);
 
@@ -30,7 +30,7 @@ impl Grant {
         Grant::AllLogs,
     ];
 
-    /// The server that codexec's own functions and grants belong to in tool patterns.
+    /// The server name of codexec's own functions and grants in tool patterns.
     pub const SERVER: &'static str = "codexec";
 
     pub fn name(self) -> &'static str {
@@ -48,8 +48,8 @@ impl Grant {
         Grant::ALL.into_iter().find(|grant| grant.name() == name)
     }
 
-    /// How the user gives it to code, for an error.
-    pub fn how_to_give(self) -> String {
+    /// Tells, for an error message, how the user can give the grant.
+    pub fn describe_how_to_grant(self) -> String {
         let name = self.name();
         format!(
             "the user allows it by {name:?} in `may` under [code] in config.toml, or by \
@@ -68,7 +68,7 @@ impl Grants {
         self.0 & grant.bit() != 0
     }
 
-    /// In the order of [`Grant::ALL`].
+    /// Iterates in the order of [`Grant::ALL`].
     pub fn iter(self) -> impl Iterator<Item = Grant> {
         Grant::ALL.into_iter().filter(move |grant| self.has(*grant))
     }

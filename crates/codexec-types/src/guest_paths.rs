@@ -1,25 +1,25 @@
 use std::collections::VecDeque;
 use std::path::{Component, Path, PathBuf};
 
-use crate::Files;
+use crate::WorkingDirPolicy;
 
-/// A path with more links than this leads nowhere, as for the kernel.
+/// Like the kernel, gives up on paths with more symlinks than this.
 const MAX_LINKS: usize = 40;
 
-/// Paths that guests may write, so that nothing of ours may be started from there unasked.
+/// Paths that guests can write. Nothing below them may be executed by the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GuestPaths {
-    /// The directories that guests may work in and write.
-    pub files: Files,
-    /// Paths below these are started all the same: the user's word in the settings.
+    /// The directories that guests may use as working directory.
+    pub files: WorkingDirPolicy,
+    /// Exceptions from the settings: the host may execute files below these paths.
     pub run_from: Vec<PathBuf>,
 }
 
 impl GuestPaths {
-    /// Returns the directory through which guests can change what stands at `path`, or where a
-    /// link on the way to it leads. `path` must be absolute; `read_link` gives the target of a link
-    /// and nothing for anything else.
-    pub fn directory_of(
+    /// Returns the guest-writable directory that `path`, or a symlink on the way to it, lies in.
+    /// `path` must be absolute; `read_link` returns the target of a symlink, or `None` for anything
+    /// else.
+    pub fn find_writable_dir(
         &self,
         path: &Path,
         read_link: &dyn Fn(&Path) -> Option<PathBuf>,
@@ -41,7 +41,7 @@ impl GuestPaths {
                 continue;
             };
             links += 1;
-            let found = self.writable_by(&next);
+            let found = self.writable_dir_of(&next);
             if found.is_some() || links > MAX_LINKS {
                 return found;
             }
@@ -52,17 +52,17 @@ impl GuestPaths {
                 left.push_front(part);
             }
         }
-        self.writable_by(&real)
+        self.writable_dir_of(&real)
     }
 
-    /// The same for a path without links.
-    fn writable_by(&self, real: &Path) -> Option<&Path> {
+    /// Does the same for a path without symlinks.
+    fn writable_dir_of(&self, real: &Path) -> Option<&Path> {
         if self.run_from.iter().any(|trusted| real.starts_with(trusted)) {
             return None;
         }
-        // A guest may ask for any directory below an allowed one that is not forbidden.
+        // A guest may request any directory below an allowed one, unless it is forbidden.
         let mut directories = real.ancestors();
-        let is_open = directories.any(|directory| self.files.judge(directory).is_ok());
+        let is_open = directories.any(|directory| self.files.check(directory).is_ok());
         let root = self.files.allowed.iter().find(|root| real.starts_with(root));
         root.filter(|_| is_open).map(PathBuf::as_path)
     }

@@ -1,6 +1,6 @@
-/// Characters that a person does not see and a model or a terminal does: control characters (all
-/// but newline and tab), and those that hide or reorder text: zero-width, bidirectional, tag and
-/// variation characters.
+/// True for characters that a person cannot see but a model or a terminal reads: control characters
+/// (except newline and tab), and those that hide or reorder text: zero-width, bidirectional, tag
+/// and variation characters.
 pub fn is_hidden(c: char) -> bool {
     (c.is_control() && c != '\n' && c != '\t')
         || matches!(c,

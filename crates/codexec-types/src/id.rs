@@ -1,10 +1,10 @@
 use std::fmt;
 
-/// Names one execution: `exec_` and 128 random bits in hex. The bits come in from outside.
+/// The id of an execution: `exec_` and 128 random bits in hex. The caller supplies the bits.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ExecutionId(String);
 
-/// Names one session, and is all that is needed to use it: `sess_` and 128 random bits in hex.
+/// The id of a session, and all that a client needs to use it: `sess_` and 128 random bits in hex.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SessionId(String);
 
@@ -13,7 +13,7 @@ impl ExecutionId {
         ExecutionId(format!("exec_{bits:032x}"))
     }
 
-    /// Reads an id that somebody sends back to us.
+    /// Parses an id that a client sends back.
     pub fn parse(text: &str) -> Option<ExecutionId> {
         is_id(text, "exec_").then(|| ExecutionId(text.to_owned()))
     }
@@ -28,7 +28,7 @@ impl SessionId {
         SessionId(format!("sess_{bits:032x}"))
     }
 
-    /// Reads an id that somebody sends back to us.
+    /// Parses an id that a client sends back.
     pub fn parse(text: &str) -> Option<SessionId> {
         is_id(text, "sess_").then(|| SessionId(text.to_owned()))
     }

@@ -3,8 +3,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-/// A well-formed JSON text, carried as text: results pass from an upstream to a guest and from
-/// a guest to a client without being taken apart on the way.
+/// A well-formed JSON text. Results pass from an upstream to a guest and from a guest to a client
+/// without being parsed on the way.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Json(Box<RawValue>);
@@ -14,7 +14,7 @@ impl Json {
         Json(RawValue::NULL.to_owned())
     }
 
-    /// Checks that `text` is one JSON value and keeps it as it stands.
+    /// Checks that `text` is one JSON value and keeps it unchanged.
     pub fn parse(text: String) -> Result<Json, serde_json::Error> {
         RawValue::from_string(text).map(Json)
     }

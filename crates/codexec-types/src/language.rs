@@ -1,6 +1,6 @@
 use std::fmt;
 
-/// What a guest's code is written in.
+/// The language of a guest's code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Language {
@@ -31,7 +31,7 @@ impl Language {
         }
     }
 
-    /// The usual short form; the ending of a file's name.
+    /// Returns the usual short form, which is also the file extension.
     pub fn short(self) -> &'static str {
         match self {
             Language::JavaScript => "js",
@@ -42,7 +42,7 @@ impl Language {
         }
     }
 
-    /// Reads the name or its usual short form.
+    /// Parses the name or the short form.
     pub fn parse(text: &str) -> Option<Language> {
         Language::ALL
             .into_iter()

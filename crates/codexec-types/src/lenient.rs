@@ -1,11 +1,11 @@
-//! Reading what real peers send instead of JSON.
+//! Parsing of almost-JSON that real peers send.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// Reads one JSON value; invalid UTF-8 and lone surrogates become U+FFFD.
-pub fn lenient_json(line: &[u8]) -> Result<Value, serde_json::Error> {
+/// Parses one JSON value; invalid UTF-8 and lone surrogates become U+FFFD.
+pub fn parse_lenient_json(line: &[u8]) -> Result<Value, serde_json::Error> {
     let strict = match serde_json::from_slice(line) {
         Ok(value) => return Ok(value),
         Err(error) => error,
@@ -18,9 +18,9 @@ pub fn lenient_json(line: &[u8]) -> Result<Value, serde_json::Error> {
     }
 }
 
-/// The first of these fields at the top level of a JSON object, of which the rest may be missing
-/// or broken: its name, and what follows its colon.
-pub fn first_field<'a>(object: &'a [u8], names: &[&str]) -> Option<(&'a str, &'a [u8])> {
+/// Finds the first of these fields at the top level of a JSON object that may be truncated or
+/// broken. Returns the field's name and the text after its colon.
+pub fn find_first_field<'a>(object: &'a [u8], names: &[&str]) -> Option<(&'a str, &'a [u8])> {
     let mut depth = 0_u32;
     let mut rest = object;
     while let Some((&byte, behind)) = rest.split_first() {
@@ -43,7 +43,7 @@ pub fn first_field<'a>(object: &'a [u8], names: &[&str]) -> Option<(&'a str, &'a
     None
 }
 
-/// What stands before the closing quote, and what behind it.
+/// Splits at the closing quote and removes it.
 fn split_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut is_escaped = false;
     let end = text.iter().position(|&byte| {
@@ -54,17 +54,21 @@ fn split_string(text: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((text.get(..end)?, text.get(end + 1..)?))
 }
 
-/// `None` when there is nothing to replace.
+/// Returns `None` if there is nothing to replace.
 fn replace_lone_surrogates(text: &str) -> Option<String> {
     let mut out = String::new();
     let mut copied = 0;
     let mut at = 0;
     while let Some(found) = text.get(at..).and_then(|rest| rest.find('\\')) {
         let escape = at + found;
-        at = match surrogate(text, escape) {
+        at = match surrogate_at(text, escape) {
             None => escape + 2,
-            Some(Half::High) if surrogate(text, escape + 6) == Some(Half::Low) => escape + 12,
-            Some(Half::High | Half::Low) => {
+            Some(SurrogateHalf::High)
+                if surrogate_at(text, escape + 6) == Some(SurrogateHalf::Low) =>
+            {
+                escape + 12
+            }
+            Some(SurrogateHalf::High | SurrogateHalf::Low) => {
                 out.push_str(text.get(copied..escape)?);
                 out.push_str("\\ufffd");
                 copied = escape + 6;
@@ -80,16 +84,16 @@ fn replace_lone_surrogates(text: &str) -> Option<String> {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Half {
+enum SurrogateHalf {
     High,
     Low,
 }
 
-fn surrogate(text: &str, at: usize) -> Option<Half> {
+fn surrogate_at(text: &str, at: usize) -> Option<SurrogateHalf> {
     let hex = text.get(at..at + 6)?.strip_prefix("\\u")?;
     match u16::from_str_radix(hex, 16).ok()? {
-        0xd800..=0xdbff => Some(Half::High),
-        0xdc00..=0xdfff => Some(Half::Low),
+        0xd800..=0xdbff => Some(SurrogateHalf::High),
+        0xdc00..=0xdfff => Some(SurrogateHalf::Low),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! The words of the project, and the rules that need nothing but words.
+//! The project's value types, and the rules that are pure functions of them.
 //!
 //! Invariant: no I/O, no clock, no async runtime. Everything here is a value or a pure function.
 
@@ -6,9 +6,9 @@ mod artifact;
 mod bounds;
 mod context;
 mod event;
-mod files;
 mod frame;
 mod grants;
+mod guest_output;
 mod guest_paths;
 mod hidden;
 mod id;
@@ -25,35 +25,35 @@ mod policy;
 mod search;
 mod time;
 mod tools;
-mod written;
+mod working_dir;
 
-pub use artifact::{Artifact, Changes, Image, ImageType, NotWritten};
+pub use artifact::{Artifact, FileChanges, Image, ImageType, NotWritten};
 pub use bounds::{
-    ASK_HEAD_BYTES, LONG_FRAME_BYTES, MAX_ASK_BYTES, Shape, id_of_long_ask, is_ask,
-    refuse_long_ask, weigh_arguments,
+    ASK_HEAD_BYTES, JsonShape, LONG_FRAME_BYTES, MAX_ASK_BYTES, estimate_arguments_size,
+    id_of_long_ask, is_ask, oversized_ask_error,
 };
-pub use context::{Context, Principal};
-pub use event::{Event, Stream};
-pub use files::{DirRefusal, Files, FoundDir, WorkingDir};
+pub use context::{Principal, RequestOrigin};
+pub use event::{OutputStream, RunEvent};
 pub use frame::{
-    Answer, Ask, CallCode, CallError, Cell, CellEnding, FRAME_HEADER_BYTES, FrameError, FromGuest,
-    Job, MAX_FRAME_BYTES, ToGuest, frame_length,
+    Ask, AskAnswer, CallCode, CallError, Cell, CellEnding, FRAME_HEADER_BYTES, FrameError,
+    FromGuest, MAX_FRAME_BYTES, ToGuest, WorkerJob, frame_length,
 };
 pub use grants::{Grant, Grants};
+pub use guest_output::GuestOutput;
 pub use guest_paths::GuestPaths;
 pub use hidden::is_hidden;
 pub use id::{ExecutionId, SessionId};
 pub use json::Json;
 pub use language::Language;
-pub use lenient::{first_field, lenient_json};
+pub use lenient::{find_first_field, parse_lenient_json};
 pub use limits::{Limit, Limits};
-pub use line::{Line, LineBuffer};
-pub use name::{InvalidServerName, ServerName, alias};
-pub use nearest::nearest;
-pub use outcome::{Crash, Ending, Outcome, Position, Thrown, ThrownCode};
+pub use line::{BufferedLine, LineBuffer};
+pub use name::{InvalidServerName, ServerName, to_identifier};
+pub use nearest::find_nearest_names;
+pub use outcome::{Crash, Outcome, Position, RecordEnding, Thrown, ThrownCode};
 pub use package::{InvalidPackage, PackageName};
-pub use policy::{Admitted, Asked, Policy, Refusal, Request};
-pub use search::{Detail, ToolKind};
-pub use time::{from_unix_ms, parse_time, rfc3339, unix_ms, utc_day};
-pub use tools::{Denied, InvalidPattern, ToolFilter, ToolPattern};
-pub use written::Written;
+pub use policy::{AdmissionRequest, Admitted, Policy, PolicyRefusal, RequestedLimits};
+pub use search::{ToolDetail, ToolKind};
+pub use time::{format_rfc3339, format_utc_day, from_unix_ms, parse_time, unix_ms};
+pub use tools::{InvalidPattern, ToolDenied, ToolFilter, ToolPattern};
+pub use working_dir::{DirRefusal, ResolvedDir, WorkingDir, WorkingDirPolicy};

@@ -1,26 +1,26 @@
 use std::time::Duration;
 
-/// How much one execution may use. Every field is a hard cap, and none is optional:
-/// "no limit" is not a value this program can express.
+/// The resource limits of one execution. Every field is a hard cap, and none is optional: "no
+/// limit" cannot be expressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     pub wall: Duration,
-    /// Of all its processes together.
+    /// CPU time of all processes together.
     pub cpu: Duration,
     pub memory_bytes: u64,
     /// Processes and threads together.
     pub processes: u32,
-    /// In each process.
+    /// Per process.
     pub open_files: u32,
-    /// What its own files may hold, temporary ones included.
+    /// Bytes in the execution's own files, including temporary ones.
     pub disk_bytes: u64,
-    /// How many files and directories it may have.
+    /// Maximum number of files and directories.
     pub disk_files: u32,
     pub output_bytes: u64,
     pub tool_calls: u32,
 }
 
-/// Which cap was hit.
+/// The limit that was hit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     Wall,
@@ -48,7 +48,7 @@ impl Limits {
 }
 
 impl Limit {
-    /// The stable code that clients see.
+    /// Returns the stable code that clients see.
     pub fn code(self) -> &'static str {
         match self {
             Limit::Wall => "TIMEOUT",

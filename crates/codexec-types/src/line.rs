@@ -1,28 +1,28 @@
-//! Cutting a byte stream into lines without ever holding more than one line's worth.
+//! Splits a byte stream into lines and never buffers more than one line.
 
-/// Collects bytes and gives whole lines. A line over the limit is given up when it crosses it,
-/// and the rest of it is dropped while it arrives: a peer that never ends its line costs nothing.
+/// Collects bytes and returns complete lines. A line that exceeds the limit is reported once, and
+/// the rest of it is discarded as it arrives: a peer that never ends its line costs no memory.
 #[derive(Debug)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
-    /// Before this, everything has been given out.
+    /// Everything before this offset has been returned.
     start: usize,
-    /// Before this, there is no end of a line.
+    /// There is no newline before this offset.
     searched: usize,
     max_bytes: usize,
     is_dropping: bool,
 }
 
-/// What came out of a [`LineBuffer`].
+/// A line returned by [`LineBuffer::next_line`].
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
-    /// Without its end (`\n` or `\r\n`).
+pub enum BufferedLine {
+    /// The line without its terminator (`\n` or `\r\n`).
     Whole(Vec<u8>),
-    /// It is longer than the limit, and may never end. Its beginning tells whose it was.
+    /// A line over the limit, which may never end. Its head identifies the request it belongs to.
     TooLong { head: Vec<u8> },
 }
 
-/// How much of a line that is given up is kept.
+/// Number of bytes kept of a line that is too long.
 const HEAD_BYTES: usize = 4 << 10;
 
 impl LineBuffer {
@@ -30,7 +30,7 @@ impl LineBuffer {
         LineBuffer { bytes: Vec::new(), start: 0, searched: 0, max_bytes, is_dropping: false }
     }
 
-    /// Takes what was read. Call [`LineBuffer::next_line`] until it gives nothing.
+    /// Appends bytes that were read. Call [`LineBuffer::next_line`] until it returns `None`.
     pub fn push(&mut self, read: &[u8]) {
         if !self.is_dropping {
             self.bytes.extend_from_slice(read);
@@ -40,7 +40,7 @@ impl LineBuffer {
         }
     }
 
-    pub fn next_line(&mut self) -> Option<Line> {
+    pub fn next_line(&mut self) -> Option<BufferedLine> {
         let unseen = self.bytes.get(self.searched..).unwrap_or_default();
         if let Some(found) = unseen.iter().position(|&byte| byte == b'\n') {
             let end = self.searched + found;
@@ -49,7 +49,7 @@ impl LineBuffer {
             let line = if line.len() > self.max_bytes {
                 too_long(line)
             } else {
-                Line::Whole(line.to_vec())
+                BufferedLine::Whole(line.to_vec())
             };
             self.start = end + 1;
             self.searched = self.start;
@@ -68,14 +68,14 @@ impl LineBuffer {
         Some(line)
     }
 
-    /// How many bytes are held.
+    /// Returns the size of the buffer.
     pub fn held_bytes(&self) -> usize {
         self.bytes.capacity()
     }
 }
 
-fn too_long(line: &[u8]) -> Line {
-    Line::TooLong { head: line.get(..HEAD_BYTES).unwrap_or(line).to_vec() }
+fn too_long(line: &[u8]) -> BufferedLine {
+    BufferedLine::TooLong { head: line.get(..HEAD_BYTES).unwrap_or(line).to_vec() }
 }
 
 #[cfg(test)]

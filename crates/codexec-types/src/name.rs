@@ -1,7 +1,7 @@
 use std::fmt;
 
-/// The name of an upstream: 1 to 64 of `A-Z a-z 0-9 _ -`. Anything else never gets in, so a
-/// name can stand in a path, a pattern or a joined tool name.
+/// The name of an upstream: 1 to 64 of `A-Z a-z 0-9 _ -`. So a name is safe in a path, a pattern or
+/// a joined tool name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ServerName(String);
 
@@ -31,8 +31,8 @@ impl fmt::Display for ServerName {
     }
 }
 
-/// A name as an identifier: `my-server` becomes `my_server`. Guests may use either.
-pub fn alias(name: &str) -> String {
+/// Turns a name into an identifier: `my-server` becomes `my_server`. Guests may use either.
+pub fn to_identifier(name: &str) -> String {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     name.chars().map(|c| if is_word(c) { c } else { '_' }).collect()
 }

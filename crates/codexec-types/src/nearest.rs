@@ -1,59 +1,60 @@
-//! "Did you mean": the names most like one that is not there.
+//! "Did you mean": the known names that are most similar to an unknown one.
 
-/// A name is short; what is longer is like none, and costs nothing to say so.
-const NAME_BYTES: usize = 256;
-/// Pairs of letters that one search compares: some milliseconds. Names after that are not looked at.
-const LETTERS: usize = 4_000_000;
+/// Longer names are not compared.
+const MAX_NAME_BYTES: usize = 256;
+/// Maximum number of letter pairs that one search compares (some milliseconds). The remaining names
+/// are skipped.
+const MAX_LETTER_PAIRS: usize = 4_000_000;
 
-/// The names most like `wanted`, best first: written in another way (`getIssue` for `get_issue`),
-/// with its words in another order, mistyped, or a part of it.
-pub fn nearest<'a>(
+/// Returns the names most similar to `wanted`, best first: spelled differently (`getIssue` for
+/// `get_issue`), with the words in another order, mistyped, or a part of it.
+pub fn find_nearest_names<'a>(
     wanted: &str,
     names: impl Iterator<Item = &'a str>,
     most: usize,
 ) -> Vec<&'a str> {
-    if wanted.len() > NAME_BYTES {
+    if wanted.len() > MAX_NAME_BYTES {
         return Vec::new();
     }
-    let mut left = LETTERS;
+    let mut left = MAX_LETTER_PAIRS;
     let length = wanted.len();
-    let wanted = Spelled::new(wanted);
+    let wanted = NameWords::new(wanted);
     let mut near: Vec<(Likeness, &str)> = names
-        .filter(|name| name.len() <= NAME_BYTES)
-        // As they are, and with their words sorted.
+        .filter(|name| name.len() <= MAX_NAME_BYTES)
+        // Each name is compared twice: as it is, and with its words sorted.
         .take_while(|name| {
             let cost = 2 * length * name.len();
             let has_room = cost <= left;
             left = left.saturating_sub(cost);
             has_room
         })
-        .filter_map(|name| Some((wanted.likeness(&Spelled::new(name))?, name)))
+        .filter_map(|name| Some((wanted.likeness(&NameWords::new(name))?, name)))
         .collect();
     near.sort();
     near.into_iter().take(most).map(|(_, name)| name).collect()
 }
 
-/// A name as its words.
-struct Spelled {
-    /// In lower case, joined by `_`.
+/// A name split into words.
+struct NameWords {
+    /// In lower case, joined with `_`.
     whole: String,
     sorted: Vec<String>,
 }
 
-/// The best first: how they are alike, and by how many letters they are not.
+/// Orders matches, best first: by kind, then by edit distance.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Likeness(Kind, usize);
+struct Likeness(MatchKind, usize);
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Kind {
+enum MatchKind {
     SameWords,
-    OneSlip,
+    OneTypo,
     Part,
     Alike,
 }
 
-impl Spelled {
-    fn new(name: &str) -> Spelled {
+impl NameWords {
+    fn new(name: &str) -> NameWords {
         let mut whole = String::new();
         let mut before = None;
         for c in name.chars() {
@@ -69,33 +70,33 @@ impl Spelled {
         let whole = whole.trim_end_matches('_').to_owned();
         let mut sorted: Vec<String> = whole.split('_').map(str::to_owned).collect();
         sorted.sort();
-        Spelled { whole, sorted }
+        NameWords { whole, sorted }
     }
 
-    fn likeness(&self, other: &Spelled) -> Option<Likeness> {
+    fn likeness(&self, other: &NameWords) -> Option<Likeness> {
         let (a, b) = (self.whole.as_str(), other.whole.as_str());
         if a.is_empty() || b.is_empty() {
             return None;
         }
-        let edits = edits(a.as_bytes(), b.as_bytes());
-        // The words of both in the same order: what is left are the slips in them.
+        let edits = edit_distance(a.as_bytes(), b.as_bytes());
+        // With the words of both sorted, only typos remain.
         let (x, y) = (self.sorted.join("_"), other.sorted.join("_"));
-        let sorted_edits = self::edits(x.as_bytes(), y.as_bytes());
+        let sorted_edits = edit_distance(x.as_bytes(), y.as_bytes());
         let shared = self.sorted.iter().filter(|word| other.sorted.contains(word)).count();
         let words = self.sorted.len().max(other.sorted.len());
         let is_alike = edits <= a.len().max(b.len()) / 3 || (words > 1 && shared * 2 > words);
         if edits >= a.len().max(b.len()) {
-            // Not a letter is the same.
+            // No letter is the same.
             return None;
         }
         let kind = if self.sorted == other.sorted {
-            Kind::SameWords
+            MatchKind::SameWords
         } else if edits.min(sorted_edits) <= 1 {
-            Kind::OneSlip
+            MatchKind::OneTypo
         } else if a.contains(b) || b.contains(a) {
-            Kind::Part
+            MatchKind::Part
         } else if is_alike {
-            Kind::Alike
+            MatchKind::Alike
         } else {
             return None;
         };
@@ -103,8 +104,8 @@ impl Spelled {
     }
 }
 
-/// Letters more, fewer, changed, or swapped with their neighbour.
-fn edits(a: &[u8], b: &[u8]) -> usize {
+/// Returns the edit distance: insertions, deletions, substitutions and swaps of neighbours.
+fn edit_distance(a: &[u8], b: &[u8]) -> usize {
     let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
     let at = |row: &[usize], column: usize| row.get(column).copied().unwrap_or(usize::MAX / 2);

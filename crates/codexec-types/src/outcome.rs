@@ -2,12 +2,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Json, Limit};
 
-/// How the guest's code ended. None of these is our failure: the sandbox did its work.
+/// How the guest's code ended. None of these is a failure of codexec.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     Returned(Json),
     Threw(Thrown),
-    /// The program ended by itself and said that it had failed.
+    /// The program exited with a nonzero status.
     Exited {
         code: i32,
     },
@@ -16,15 +16,15 @@ pub enum Outcome {
     Cancelled,
 }
 
-/// An error that the guest did not catch, or that kept its code from running at all.
+/// An error that the guest did not catch, or that prevented its code from running.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Thrown {
     pub code: ThrownCode,
     pub message: String,
-    /// In the code as it was sent.
+    /// Position in the code as it was sent.
     pub at: Option<Position>,
-    /// The guest's own frames, one a line, in the code as it was sent.
+    /// The guest's own stack frames, one per line, with positions in the code as it was sent.
     pub stack: Option<String>,
 }
 
@@ -36,8 +36,8 @@ pub struct Position {
     pub column: u32,
 }
 
-/// What a guest may say of its own error. What only the host knows (a timeout, too many calls)
-/// is not among it: that is [`Outcome::Stopped`].
+/// The codes that a guest may report for its own error. Limits that only the host can detect (a
+/// timeout, too many calls) are not among them: see [`Outcome::Stopped`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum ThrownCode {
@@ -54,31 +54,31 @@ pub enum ThrownCode {
     UpstreamError,
 }
 
-/// How a worker broke. Guest code can always bring this about (`os._exit`, `kill -9 $$`),
-/// so it is an outcome, whatever the cause.
+/// How a worker crashed. Guest code can always cause this (`os._exit`, `kill -9 $$`), so it is an
+/// outcome, not an error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Crash {
-    /// The process ended, by itself or by a signal, before it said how the code ended.
+    /// The process ended, by itself or by a signal, before it reported how the code ended.
     Exited,
-    /// A signal that was not ours.
+    /// Killed by a signal that the host did not send.
     Killed { signal: i32 },
-    /// It said something that is not a frame.
+    /// The worker sent an invalid frame.
     BadFrame,
 }
 
-/// How an execution is written down.
+/// How an execution's record is completed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Ending<'a> {
+pub enum RecordEnding<'a> {
     Outcome(&'a Outcome),
-    /// We could not run it, for the reason with this code.
+    /// codexec could not run the code, for the reason with this code.
     Failed {
         code: &'static str,
     },
 }
 
 impl Thrown {
-    /// The message of code that awaits what nothing will settle. An engine that runs out of memory
-    /// while it settles something loses the promise, and then has nothing else to say.
+    /// The message for code that awaits a promise which nothing will settle. An engine that runs
+    /// out of memory while it settles a promise loses it, and then reports this as well.
     pub const STUCK: &str = "the code awaits something that nothing will ever settle: no tool call \
                              and no timer is left that could do it";
 }
@@ -102,7 +102,7 @@ impl ThrownCode {
 }
 
 impl Outcome {
-    /// The JSON text of what it returned.
+    /// Returns the JSON text of the returned value.
     pub fn value(&self) -> Option<&str> {
         match self {
             Outcome::Returned(value) => Some(value.text()),
@@ -114,7 +114,7 @@ impl Outcome {
         }
     }
 
-    /// The stable code that clients see; `None` when the code ran to its end.
+    /// Returns the stable code that clients see, or `None` if the code ran to its end.
     pub fn code(&self) -> Option<&'static str> {
         match self {
             Outcome::Returned(_) => None,

@@ -1,17 +1,17 @@
-//! Names of packages, by the grammars of pip and npm and narrower than either.
+//! Names of packages, in a subset of the grammars of pip and npm.
 //!
-//! THREAT[SCR-4]: what an installer would take for an option, a path, an address or an archive is
-//! not a name.
+//! THREAT[SCR-4]: text that an installer would read as an option, a path, a URL or an archive is
+//! not accepted as a name.
 
 use crate::Language;
 
-/// Longer ones are in neither index.
+/// Neither index has longer names.
 const MAX_NAME_BYTES: usize = 128;
 const MAX_VERSION_BYTES: usize = 64;
 const MAX_CONSTRAINTS: usize = 8;
 const MAX_EXTRAS: usize = 8;
 
-/// What installers read as a file instead of a name, whatever stands before it.
+/// File extensions that make an installer read its argument as a file instead of a name.
 const ARCHIVES: [&str; 12] = [
     ".whl",
     ".zip",
@@ -27,9 +27,9 @@ const ARCHIVES: [&str; 12] = [
     ".tar.lzma",
 ];
 
-/// A package that somebody asks for, with the versions that will do: `pandas`, `pandas==2.2.1`,
-/// `uvicorn[standard]>=0.30,<1`, `lodash@4`, `@scope/name@^1.2.3`. It is one argument of an
-/// installer and never anything but a name there.
+/// A requested package with its version constraint: `pandas`, `pandas==2.2.1`,
+/// `uvicorn[standard]>=0.30,<1`, `lodash@4`, `@scope/name@^1.2.3`. An installer gets it as one
+/// argument and always reads it as a name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PackageName {
     language: Language,
@@ -67,10 +67,10 @@ impl PackageName {
         };
         match language {
             Language::Python => {
-                pip(text).map(made).ok_or_else(|| InvalidPackage::Pip { text: shown() })
+                parse_pip(text).map(made).ok_or_else(|| InvalidPackage::Pip { text: shown() })
             }
             Language::Node => {
-                npm(text).map(made).ok_or_else(|| InvalidPackage::Npm { text: shown() })
+                parse_npm(text).map(made).ok_or_else(|| InvalidPackage::Npm { text: shown() })
             }
             Language::JavaScript | Language::TypeScript | Language::Bash => {
                 Err(InvalidPackage::NoneFor(language))
@@ -82,24 +82,24 @@ impl PackageName {
         self.language
     }
 
-    /// As it was written: the one argument for the installer.
+    /// Returns the text as it was written: one argument for the installer.
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
-    /// Without extras and versions.
+    /// Returns the name without extras and version.
     pub fn name(&self) -> &str {
         self.text.get(..self.name_bytes).unwrap_or_default()
     }
 
-    /// The versions that will do, as they were written: `==2.2.1`, `>=2,<3`, and for npm what
-    /// stands after the `@`.
+    /// Returns the version constraint as it was written: `==2.2.1`, `>=2,<3`, and for npm the part
+    /// after the `@`.
     pub fn version(&self) -> Option<&str> {
         self.text.get(self.version_at..).filter(|version| !version.is_empty())
     }
 
-    /// By this two spellings of one package are told to be the same: pip does not tell `My.Pkg`
-    /// from `my-pkg`.
+    /// Returns a key that is equal for all spellings of one package: to pip, `My.Pkg` and `my-pkg`
+    /// are the same.
     pub fn key(&self) -> String {
         if self.language != Language::Python {
             return self.name().to_owned();
@@ -109,8 +109,8 @@ impl PackageName {
     }
 }
 
-/// How many bytes the name has, and where the version begins.
-fn pip(text: &str) -> Option<(usize, usize)> {
+/// Returns the length of the name and the offset of the version.
+fn parse_pip(text: &str) -> Option<(usize, usize)> {
     let name_bytes = text.find(['[', '=', '!', '<', '>', '~']).unwrap_or(text.len());
     let (name, rest) = text.split_at(name_bytes);
     let rest = match rest.strip_prefix('[') {
@@ -121,7 +121,8 @@ fn pip(text: &str) -> Option<(usize, usize)> {
         }
         None => rest,
     };
-    let is_fine = is_pip_name(name) && !is_archive(name) && (rest.is_empty() || is_pip_set(rest));
+    let is_fine =
+        is_pip_name(name) && !is_archive(name) && (rest.is_empty() || are_pip_constraints(rest));
     is_fine.then_some((name_bytes, text.len() - rest.len()))
 }
 
@@ -134,7 +135,7 @@ fn is_pip_name(text: &str) -> bool {
         && is_edge(text.bytes().next_back())
 }
 
-fn is_pip_set(text: &str) -> bool {
+fn are_pip_constraints(text: &str) -> bool {
     text.split(',').count() <= MAX_CONSTRAINTS && text.split(',').all(is_pip_constraint)
 }
 
@@ -152,8 +153,8 @@ fn is_pip_constraint(text: &str) -> bool {
     is_version(version, b".+!_-") && !is_archive(version)
 }
 
-/// How many bytes the name has, and where the version begins.
-fn npm(text: &str) -> Option<(usize, usize)> {
+/// Returns the length of the name and the offset of the version.
+fn parse_npm(text: &str) -> Option<(usize, usize)> {
     let (scoped, unscoped) = match text.strip_prefix('@') {
         Some(scoped) => {
             let (scope, rest) = scoped.split_once('/')?;

@@ -1,67 +1,68 @@
 use std::time::Duration;
 
-use crate::tools::named_grants;
+use crate::tools::grants_named_in;
 use crate::{
-    DirRefusal, Files, FoundDir, Grants, InvalidPattern, Json, Language, Limits, ServerName,
-    ToolFilter, ToolPattern, WorkingDir,
+    DirRefusal, Grants, InvalidPattern, Json, Language, Limits, ResolvedDir, ServerName,
+    ToolFilter, ToolPattern, WorkingDir, WorkingDirPolicy,
 };
 
-/// What may run here, and how much. A request can only narrow it.
+/// The rules for what may run here, and with which limits. A request can only narrow them.
 #[derive(Clone, Debug)]
 pub struct Policy {
     pub languages: Vec<Language>,
     pub code_bytes: usize,
     pub input_bytes: usize,
-    /// What an execution gets that asks for nothing.
+    /// The limits of an execution that requests none.
     pub limits: Limits,
-    /// The most a request may ask for.
+    /// The longest timeout that a request may set.
     pub max_wall: Duration,
     pub tools: ToolFilter,
-    /// What of codexec's own all code may do beside what is its own.
+    /// Grants that all code has.
     pub grants: Grants,
-    pub files: Files,
+    pub files: WorkingDirPolicy,
 }
 
-/// Code that somebody wants to run. Nothing in it has been checked.
+/// A request to run code. Nothing in it has been checked.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Request {
+pub struct AdmissionRequest {
     pub language: Language,
     pub code: String,
     pub input: Json,
-    /// As a program's arguments.
+    /// The program's arguments.
     pub args: Vec<String>,
-    /// A directory of the user's to work in.
-    pub working_dir: Option<FoundDir>,
-    pub asked: Asked,
+    /// One of the user's directories, to work in.
+    pub working_dir: Option<ResolvedDir>,
+    pub asked: RequestedLimits,
 }
 
-/// What a request may narrow. `None` leaves it to the policy.
+/// The limits that a request may narrow. `None` means that the policy decides.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Asked {
+pub struct RequestedLimits {
     pub wall: Option<Duration>,
     pub tool_calls: Option<u32>,
     pub allowed_tools: Option<Vec<String>>,
     pub allowed_servers: Option<Vec<String>>,
 }
 
-/// A request that passed the policy. Only [`Policy::admit`] makes one, and every function
-/// that starts a worker takes `&Admitted`, so unchecked code cannot reach a worker.
+/// A request that passed the policy. Only [`Policy::admit`] and [`Policy::admit_session`] create
+/// one, and every function that starts a worker takes `&Admitted`, so unchecked code cannot reach a
+/// worker.
 #[derive(Debug)]
 pub struct Admitted {
-    request: Request,
+    request: AdmissionRequest,
     limits: Limits,
     tools: ToolFilter,
-    /// Given by the settings or the request, and not narrowed by the tools yet.
+    /// The grants from the settings or the request, before the tool filter narrows them.
     grants: Grants,
-    /// Where that is not the same.
+    /// Set if more tools are visible than callable.
     seen: Option<ToolFilter>,
     working_dir: Option<WorkingDir>,
 }
 
-/// Why a request may not run: the field, what was wrong with it, what is allowed.
+/// The reason why a request may not run: the field, what is wrong with it, what is allowed.
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub enum Refusal {
-    #[error("language: {0} is not enabled here; enabled: {enabled}", enabled = names(.1))]
+pub enum PolicyRefusal {
+    #[error("language: {0} is not enabled here; enabled: {enabled}", enabled = join_names(.1))]
     Language(Language, Vec<Language>),
     #[error("code: it is empty; send at least one statement")]
     Empty,
@@ -77,7 +78,7 @@ pub enum Refusal {
     Timeout { asked_ms: u128, max_ms: u128 },
     #[error("max_tool_calls: {asked} is out of range; it must be 0 to {max}")]
     ToolCalls { asked: u32, max: u32 },
-    #[error("working_dir: {path} {why}", path = .path.display(), why = dir_text(.why))]
+    #[error("working_dir: {path} {why}", path = .path.display(), why = describe_dir_refusal(.why))]
     WorkingDir { path: std::path::PathBuf, why: DirRefusal },
     #[error("working_dir: {0} code has no files; use python, bash or node")]
     NoFiles(Language),
@@ -85,44 +86,49 @@ pub enum Refusal {
     Pattern(InvalidPattern),
 }
 
-impl Refusal {
-    /// Stable word for clients and metrics.
+impl PolicyRefusal {
+    /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {
-            Refusal::Language(..) => "INVALID_LANGUAGE",
-            Refusal::Empty
-            | Refusal::TooLong { .. }
-            | Refusal::Nul { .. }
-            | Refusal::Input { .. }
-            | Refusal::Args(_)
-            | Refusal::Timeout { .. }
-            | Refusal::ToolCalls { .. }
-            | Refusal::NoFiles(_)
-            | Refusal::Pattern(_) => "INVALID_ARGS",
-            Refusal::WorkingDir { .. } => "WORKING_DIR_NOT_ALLOWED",
+            PolicyRefusal::Language(..) => "INVALID_LANGUAGE",
+            PolicyRefusal::Empty
+            | PolicyRefusal::TooLong { .. }
+            | PolicyRefusal::Nul { .. }
+            | PolicyRefusal::Input { .. }
+            | PolicyRefusal::Args(_)
+            | PolicyRefusal::Timeout { .. }
+            | PolicyRefusal::ToolCalls { .. }
+            | PolicyRefusal::NoFiles(_)
+            | PolicyRefusal::Pattern(_) => "INVALID_ARGS",
+            PolicyRefusal::WorkingDir { .. } => "WORKING_DIR_NOT_ALLOWED",
         }
     }
 }
 
 impl Policy {
-    /// `servers` are the upstreams there are: patterns are read against their names.
-    pub fn admit(&self, request: Request, servers: &[ServerName]) -> Result<Admitted, Refusal> {
+    /// Checks a request. `servers` are the configured upstreams: patterns are parsed with their
+    /// names.
+    pub fn admit(
+        &self,
+        request: AdmissionRequest,
+        servers: &[ServerName],
+    ) -> Result<Admitted, PolicyRefusal> {
         self.check_language(request.language)?;
         self.check_code(&request.code)?;
         let bytes = request.input.text().len();
         if bytes > self.input_bytes {
-            return Err(Refusal::Input { bytes, cap: self.input_bytes });
+            return Err(PolicyRefusal::Input { bytes, cap: self.input_bytes });
         }
         check_args(&request.args)?;
         self.admit_session(request, servers)
     }
 
-    /// A session that is to be opened: the same, but there is no code yet.
+    /// Checks a request to open a session, which has no code yet.
     pub fn admit_session(
         &self,
-        request: Request,
+        request: AdmissionRequest,
         servers: &[ServerName],
-    ) -> Result<Admitted, Refusal> {
+    ) -> Result<Admitted, PolicyRefusal> {
         self.check_language(request.language)?;
         let limits = self.limits_for(&request.asked)?;
         let (tools, grants) = self.tools_for(&request.asked, servers)?;
@@ -130,45 +136,48 @@ impl Policy {
         Ok(Admitted { request, limits, tools, grants, seen: None, working_dir })
     }
 
-    fn check_language(&self, language: Language) -> Result<(), Refusal> {
+    fn check_language(&self, language: Language) -> Result<(), PolicyRefusal> {
         match self.languages.contains(&language) {
             true => Ok(()),
-            false => Err(Refusal::Language(language, self.languages.clone())),
+            false => Err(PolicyRefusal::Language(language, self.languages.clone())),
         }
     }
 
-    fn working_dir_for(&self, request: &Request) -> Result<Option<WorkingDir>, Refusal> {
+    fn working_dir_for(
+        &self,
+        request: &AdmissionRequest,
+    ) -> Result<Option<WorkingDir>, PolicyRefusal> {
         let Some(found) = &request.working_dir else { return Ok(None) };
         match request.language {
             Language::JavaScript | Language::TypeScript => {
-                return Err(Refusal::NoFiles(request.language));
+                return Err(PolicyRefusal::NoFiles(request.language));
             }
             Language::Python | Language::Bash | Language::Node => {}
         }
-        let refused = |why| Refusal::WorkingDir { path: found.path.clone(), why };
-        let allowed = self.files.judge(&found.path).map_err(refused)?.to_owned();
+        let refused = |why| PolicyRefusal::WorkingDir { path: found.path.clone(), why };
+        let allowed = self.files.check(&found.path).map_err(refused)?.to_owned();
         let is_writable = self.files.is_writable;
         Ok(Some(WorkingDir { found: found.clone(), is_writable, allowed }))
     }
 
-    fn check_code(&self, code: &str) -> Result<(), Refusal> {
+    fn check_code(&self, code: &str) -> Result<(), PolicyRefusal> {
         if code.trim().is_empty() {
-            return Err(Refusal::Empty);
+            return Err(PolicyRefusal::Empty);
         }
         if code.len() > self.code_bytes {
-            return Err(Refusal::TooLong { bytes: code.len(), cap: self.code_bytes });
+            return Err(PolicyRefusal::TooLong { bytes: code.len(), cap: self.code_bytes });
         }
         match code.bytes().position(|b| b == 0) {
-            Some(at) => Err(Refusal::Nul { at }),
+            Some(at) => Err(PolicyRefusal::Nul { at }),
             None => Ok(()),
         }
     }
 
-    fn limits_for(&self, asked: &Asked) -> Result<Limits, Refusal> {
+    fn limits_for(&self, asked: &RequestedLimits) -> Result<Limits, PolicyRefusal> {
         let mut limits = self.limits;
         if let Some(wall) = asked.wall {
             if wall.is_zero() || wall > self.max_wall {
-                return Err(Refusal::Timeout {
+                return Err(PolicyRefusal::Timeout {
                     asked_ms: wall.as_millis(),
                     max_ms: self.max_wall.as_millis(),
                 });
@@ -178,25 +187,25 @@ impl Policy {
         if let Some(tool_calls) = asked.tool_calls {
             if tool_calls > self.limits.tool_calls {
                 let max = self.limits.tool_calls;
-                return Err(Refusal::ToolCalls { asked: tool_calls, max });
+                return Err(PolicyRefusal::ToolCalls { asked: tool_calls, max });
             }
             limits.tool_calls = tool_calls;
         }
         Ok(limits)
     }
 
-    /// What a request leaves of the tools, and the grants that it or the settings name.
+    /// Returns the tools that the request leaves, and the grants of the request and the settings.
     fn tools_for(
         &self,
-        asked: &Asked,
+        asked: &RequestedLimits,
         servers: &[ServerName],
-    ) -> Result<(ToolFilter, Grants), Refusal> {
+    ) -> Result<(ToolFilter, Grants), PolicyRefusal> {
         let (mut tools, mut grants) = (self.tools.clone(), self.grants);
         if let Some(list) = &asked.allowed_tools {
             let list: Result<Vec<_>, _> =
                 list.iter().map(|p| ToolPattern::parse(p, servers)).collect();
-            let list = list.map_err(Refusal::Pattern)?;
-            grants = grants.iter().chain(named_grants(&list)).collect();
+            let list = list.map_err(PolicyRefusal::Pattern)?;
+            grants = grants.iter().chain(grants_named_in(&list)).collect();
             tools = tools.narrowed_by(list);
         }
         if let Some(list) = &asked.allowed_servers {
@@ -207,17 +216,17 @@ impl Policy {
 }
 
 impl Admitted {
-    /// The same from inside of another execution: no more tools and no more time than that has.
+    /// Restricts the request to the tools and the time of the execution that it runs in.
     #[must_use]
-    pub fn within(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
+    pub fn limited_to(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
         self.tools = self.tools.and(tools);
         self.seen = self.seen.map(|seen| seen.and(tools));
         self.limits.wall = self.limits.wall.min(wall);
         self
     }
 
-    /// The same, started by code: no more tool calls than that may make, and its grants, whatever
-    /// the code itself named.
+    /// Restricts a request that was started by code: no more tool calls than that code may make,
+    /// and that code's grants instead of any that it named.
     #[must_use]
     pub fn started_by_code(mut self, tool_calls: u32, grants: Grants) -> Admitted {
         self.limits.tool_calls = self.limits.tool_calls.min(tool_calls);
@@ -225,9 +234,9 @@ impl Admitted {
         self
     }
 
-    /// The same, but it may learn of all these tools, whichever of them it may call.
+    /// Makes these tools visible to the code, whichever of them it may call.
     #[must_use]
-    pub fn seeing(mut self, tools: ToolFilter) -> Admitted {
+    pub fn with_visible_tools(mut self, tools: ToolFilter) -> Admitted {
         self.seen = Some(tools);
         self
     }
@@ -252,18 +261,18 @@ impl Admitted {
         self.limits
     }
 
-    /// What it may call.
+    /// Returns the tools that the code may call.
     pub fn tools(&self) -> &ToolFilter {
         &self.tools
     }
 
-    /// What of codexec's own it may do beside what is its own.
+    /// Returns the grants that the code has, as far as the tool filter allows them.
     pub fn grants(&self) -> Grants {
-        self.tools.narrow(self.grants)
+        self.tools.narrow_grants(self.grants)
     }
 
-    /// What it may learn of.
-    pub fn seen(&self) -> &ToolFilter {
+    /// Returns the tools that the code can see in listings and searches.
+    pub fn visible_tools(&self) -> &ToolFilter {
         self.seen.as_ref().unwrap_or(&self.tools)
     }
 
@@ -272,14 +281,14 @@ impl Admitted {
     }
 }
 
-/// The kernel's own bounds are larger; these leave room for everything else in a frame.
+/// The kernel's limits are larger; these leave space for the rest of a frame.
 const MAX_ARGS: usize = 1_000;
 const MAX_ARG_BYTES: usize = 128 << 10;
 const MAX_ARGS_BYTES: usize = 1 << 20;
 
-fn check_args(args: &[String]) -> Result<(), Refusal> {
+fn check_args(args: &[String]) -> Result<(), PolicyRefusal> {
     if args.len() > MAX_ARGS {
-        return Err(Refusal::Args(format!(
+        return Err(PolicyRefusal::Args(format!(
             "there are {}; at most {MAX_ARGS} are allowed",
             args.len()
         )));
@@ -287,24 +296,24 @@ fn check_args(args: &[String]) -> Result<(), Refusal> {
     for (at, arg) in args.iter().enumerate() {
         if arg.len() > MAX_ARG_BYTES {
             let bytes = arg.len();
-            return Err(Refusal::Args(format!(
+            return Err(PolicyRefusal::Args(format!(
                 "number {at} has {bytes} bytes; at most {MAX_ARG_BYTES} are allowed"
             )));
         }
         if arg.contains('\0') {
-            return Err(Refusal::Args(format!("number {at} has a NUL character; remove it")));
+            return Err(PolicyRefusal::Args(format!("number {at} has a NUL character; remove it")));
         }
     }
     let bytes: usize = args.iter().map(String::len).sum();
     if bytes > MAX_ARGS_BYTES {
-        return Err(Refusal::Args(format!(
+        return Err(PolicyRefusal::Args(format!(
             "all together have {bytes} bytes; at most {MAX_ARGS_BYTES} are allowed"
         )));
     }
     Ok(())
 }
 
-fn dir_text(why: &DirRefusal) -> String {
+fn describe_dir_refusal(why: &DirRefusal) -> String {
     match why {
         DirRefusal::Forbidden(other) => {
             format!("may never be used: {} is private", other.display())
@@ -323,7 +332,7 @@ fn dir_text(why: &DirRefusal) -> String {
     }
 }
 
-fn names(languages: &[Language]) -> String {
+fn join_names(languages: &[Language]) -> String {
     let names: Vec<&str> = languages.iter().map(|language| language.name()).collect();
     names.join(", ")
 }

@@ -1,38 +1,41 @@
-//! What a search for tools can be asked besides its words.
+//! Options of a search for tools.
 
 use serde::{Deserialize, Serialize};
 
-/// How much of each tool an answer shows.
+/// How much of each tool a result shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Detail {
+pub enum ToolDetail {
     Names,
     #[default]
     Summary,
     Full,
 }
 
-/// Which tools, by what their servers say of them. A tool of which nothing is said may change
-/// and destroy things.
+/// A filter on tools, by the annotations of their servers. A tool without annotations counts as
+/// destructive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolKind {
     #[default]
     Any,
-    /// Those that change nothing.
+    /// Tools that change nothing.
     ReadOnly,
-    /// Those that may change things, but destroy none.
+    /// Tools that may change things, but destroy nothing.
     Safe,
     Destructive,
 }
 
-impl Detail {
-    pub const ALL: [(&'static str, Detail); 3] =
-        [("names", Detail::Names), ("summary", Detail::Summary), ("full", Detail::Full)];
+impl ToolDetail {
+    pub const ALL: [(&'static str, ToolDetail); 3] = [
+        ("names", ToolDetail::Names),
+        ("summary", ToolDetail::Summary),
+        ("full", ToolDetail::Full),
+    ];
 }
 
 impl ToolKind {
-    /// Those that leave something out.
+    /// The kinds that exclude some tools.
     pub const NARROW: [(&'static str, ToolKind); 3] = [
         ("read_only", ToolKind::ReadOnly),
         ("safe", ToolKind::Safe),

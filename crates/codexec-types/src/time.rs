@@ -1,47 +1,47 @@
-//! Moments as people and other programs write them: in UTC, by the calendar that everybody uses.
+//! Formatting and parsing of times in UTC.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 const DAY_S: i64 = 86_400;
 
-/// `2026-02-09T14:30:01.123Z`.
-pub fn rfc3339(moment: SystemTime) -> String {
+/// Formats a time like `2026-02-09T14:30:01.123Z`.
+pub fn format_rfc3339(moment: SystemTime) -> String {
     let ms = unix_ms(moment);
     let (days, in_day) = (ms.div_euclid(DAY_S * 1_000), ms.rem_euclid(DAY_S * 1_000));
-    let (year, month, day) = civil(days);
+    let (year, month, day) = civil_from_days(days);
     let (seconds, millis) = (in_day / 1_000, in_day % 1_000);
     let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
 }
 
-/// `2026-02-09`.
-pub fn utc_day(moment: SystemTime) -> String {
-    let (year, month, day) = civil(unix_ms(moment).div_euclid(DAY_S * 1_000));
+/// Formats a date like `2026-02-09`.
+pub fn format_utc_day(moment: SystemTime) -> String {
+    let (year, month, day) = civil_from_days(unix_ms(moment).div_euclid(DAY_S * 1_000));
     format!("{year:04}-{month:02}-{day:02}")
 }
 
-/// Reads `2026-02-09`, `2026-02-09T14:30:01Z`, and the same with a fraction or an offset from
-/// UTC. `None` for anything else, and for days that no calendar has.
+/// Parses `2026-02-09`, `2026-02-09T14:30:01Z`, and the same with a fraction or an offset from UTC.
+/// Returns `None` for anything else, including dates that do not exist.
 pub fn parse_time(text: &str) -> Option<SystemTime> {
     let (date, time) = match text.find(['T', 't', ' ']) {
         Some(at) => (text.get(..at)?, Some(text.get(at + 1..)?)),
         None => (text, None),
     };
     let mut parts = date.split('-');
-    let year = digits(parts.next()?, 4)?;
-    let month = digits(parts.next()?, 2)?;
-    let day = digits(parts.next()?, 2)?;
+    let year = parse_digits(parts.next()?, 4)?;
+    let month = parse_digits(parts.next()?, 2)?;
+    let day = parse_digits(parts.next()?, 2)?;
     let days = days_from_civil(year, month, day);
-    if parts.next().is_some() || civil(days) != (year, month, day) {
+    if parts.next().is_some() || civil_from_days(days) != (year, month, day) {
         return None;
     }
-    let in_day_ms = time.map_or(Some(0), time_of_day_ms)?;
+    let in_day_ms = time.map_or(Some(0), parse_time_of_day_ms)?;
     let ms = days * DAY_S * 1_000 + in_day_ms;
     let away = Duration::from_millis(ms.unsigned_abs());
     if ms < 0 { UNIX_EPOCH.checked_sub(away) } else { UNIX_EPOCH.checked_add(away) }
 }
 
-/// Since 1970, negative before.
+/// Returns the milliseconds since 1970, negative for times before.
 pub fn unix_ms(moment: SystemTime) -> i64 {
     let clamped = |duration: Duration| i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
     match moment.duration_since(UNIX_EPOCH) {
@@ -56,13 +56,13 @@ pub fn from_unix_ms(ms: i64) -> SystemTime {
     moment.unwrap_or(UNIX_EPOCH)
 }
 
-fn time_of_day_ms(text: &str) -> Option<i64> {
-    let (text, offset_min) = without_offset(text)?;
+fn parse_time_of_day_ms(text: &str) -> Option<i64> {
+    let (text, offset_min) = split_offset(text)?;
     let (clock, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let mut parts = clock.split(':');
-    let hour = digits(parts.next()?, 2)?;
-    let minute = digits(parts.next()?, 2)?;
-    let second = parts.next().map_or(Some(0), |second| digits(second, 2))?;
+    let hour = parse_digits(parts.next()?, 2)?;
+    let minute = parse_digits(parts.next()?, 2)?;
+    let second = parts.next().map_or(Some(0), |second| parse_digits(second, 2))?;
     let is_clock = parts.next().is_none() && hour < 24 && minute < 60 && second < 61;
     let is_fraction = !fraction.is_empty() && fraction.bytes().all(|b| b.is_ascii_digit());
     if !is_clock || !is_fraction {
@@ -73,26 +73,26 @@ fn time_of_day_ms(text: &str) -> Option<i64> {
     Some(((hour * 60 + minute - offset_min) * 60 + second) * 1_000 + ms)
 }
 
-/// Minutes east of UTC. A time without an offset is UTC.
-fn without_offset(text: &str) -> Option<(&str, i64)> {
+/// Splits off the offset, in minutes east of UTC. A time without an offset is UTC.
+fn split_offset(text: &str) -> Option<(&str, i64)> {
     if let Some(text) = text.strip_suffix(['Z', 'z']) {
         return Some((text, 0));
     }
     let Some(at) = text.rfind(['+', '-']) else { return Some((text, 0)) };
     let (clock, offset) = text.split_at(at);
     let (hours, minutes) = offset.get(1..)?.split_once(':')?;
-    let minutes = digits(hours, 2)? * 60 + digits(minutes, 2)?;
+    let minutes = parse_digits(hours, 2)? * 60 + parse_digits(minutes, 2)?;
     Some((clock, if offset.starts_with('-') { -minutes } else { minutes }))
 }
 
-fn digits(text: &str, count: usize) -> Option<i64> {
+fn parse_digits(text: &str, count: usize) -> Option<i64> {
     let is_number = text.len() == count && text.bytes().all(|b| b.is_ascii_digit());
     is_number.then(|| text.parse().ok())?
 }
 
-/// Year, month and day of a day counted from 1970. Years begin in March here, so that the leap
-/// day is the last.
-fn civil(days: i64) -> (i64, i64, i64) {
+/// Converts days since 1970 to year, month and day. Years begin in March here, so that the leap day
+/// is the last.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let era = days.div_euclid(146_097);
     let of_era = days.rem_euclid(146_097);

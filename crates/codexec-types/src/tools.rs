@@ -1,19 +1,19 @@
-//! Which tools a guest may call.
+//! The filter that decides which tools a guest may call.
 //!
 //! THREAT[POL-1]: decided on the host, at every call.
-//! THREAT[POL-2]: on (server, tool) pairs, never on a joined string.
+//! THREAT[POL-2]: by (server, tool) pairs, never by a joined string.
 
 use crate::{Grant, Grants, ServerName};
 
-/// Which (server, tool) pairs may be called: those that every list lets through.
+/// A filter for (server, tool) pairs. A pair passes if every list has a pattern that matches it.
 ///
-/// THREAT[POL-3]: a list with nothing in it lets nothing through.
+/// THREAT[POL-3]: an empty list matches nothing.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct ToolFilter {
     lists: Vec<Vec<ToolPattern>>,
 }
 
-/// A glob (`*` is any run of characters) for the server, and one for the tool.
+/// A pair of globs, for the server and for the tool (`*` matches any characters).
 #[derive(Clone, Debug, PartialEq)]
 pub struct ToolPattern {
     server: String,
@@ -21,10 +21,10 @@ pub struct ToolPattern {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Denied {
+pub enum ToolDenied {
     /// No tool of this server may be called.
     Server,
-    /// Others of its tools may.
+    /// The server has other tools that may be called.
     Tool,
 }
 
@@ -36,34 +36,34 @@ pub enum Denied {
 pub struct InvalidPattern(pub String);
 
 impl ToolPattern {
-    /// Reads `server.tool`, `server:tool`, `server/tool`, `mcp__server__tool` or `*`, each part
-    /// with `*` as a wildcard. `servers` are the known ones: a `__` inside a server's name is
-    /// told from the separator by them.
+    /// Parses `server.tool`, `server:tool`, `server/tool`, `mcp__server__tool` or `*`, each part
+    /// with `*` as a wildcard. `servers` are the known servers; they tell a `__` inside a server's
+    /// name from the separator.
     pub fn parse(text: &str, servers: &[ServerName]) -> Result<ToolPattern, InvalidPattern> {
         if text == "*" {
             return Ok(ToolPattern::server("*"));
         }
         let invalid = || InvalidPattern(text.chars().take(200).collect());
-        let (server, tool) = split(text, servers).ok_or_else(invalid)?;
+        let (server, tool) = split_server_and_tool(text, servers).ok_or_else(invalid)?;
         if server.is_empty() || tool.is_empty() {
             return Err(invalid());
         }
         Ok(ToolPattern { server: server.to_owned(), tool: tool.to_owned() })
     }
 
-    /// Every tool of the servers that this glob names.
+    /// Matches every tool of the servers that match this glob.
     pub fn server(glob: &str) -> ToolPattern {
         ToolPattern { server: glob.to_owned(), tool: "*".to_owned() }
     }
 
-    /// True if the pattern is exactly this grant. No wildcard is: `*` and `codexec.*` let every
-    /// function be called, and say nothing of grants.
-    fn names(&self, grant: Grant) -> bool {
+    /// True if the pattern is exactly this grant. Wildcards never are: `*` and `codexec.*` allow
+    /// every function, but give no grants.
+    fn is_grant(&self, grant: Grant) -> bool {
         self.server == Grant::SERVER && self.tool == grant.name()
     }
 
     fn matches(&self, server: &str, tool: &str) -> bool {
-        glob(&self.server, server) && glob(&self.tool, tool)
+        matches_glob(&self.server, server) && matches_glob(&self.tool, tool)
     }
 
     fn matches_all(&self) -> bool {
@@ -71,7 +71,7 @@ impl ToolPattern {
     }
 }
 
-/// As people write it.
+/// Formats the pattern as people write it.
 impl std::fmt::Display for ToolPattern {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.matches_all() {
@@ -81,13 +81,13 @@ impl std::fmt::Display for ToolPattern {
     }
 }
 
-/// The grants that a list of patterns names.
-pub(crate) fn named_grants(list: &[ToolPattern]) -> impl Iterator<Item = Grant> {
-    Grant::ALL.into_iter().filter(|grant| list.iter().any(|pattern| pattern.names(*grant)))
+/// Returns the grants that a list of patterns names.
+pub(crate) fn grants_named_in(list: &[ToolPattern]) -> impl Iterator<Item = Grant> {
+    Grant::ALL.into_iter().filter(|grant| list.iter().any(|pattern| pattern.is_grant(*grant)))
 }
 
 impl ToolFilter {
-    /// Lets everything through.
+    /// Allows everything.
     pub fn all() -> ToolFilter {
         ToolFilter { lists: vec![vec![ToolPattern::server("*")]] }
     }
@@ -96,14 +96,14 @@ impl ToolFilter {
         ToolFilter { lists: vec![list] }
     }
 
-    /// What both let through: asking can only ever tighten.
+    /// Adds a list that calls must match as well. Can only make the filter stricter.
     #[must_use]
     pub fn narrowed_by(mut self, list: Vec<ToolPattern>) -> ToolFilter {
         self.lists.push(list);
         self
     }
 
-    /// What both let through.
+    /// Allows only what both filters allow.
     #[must_use]
     pub fn and(mut self, other: &ToolFilter) -> ToolFilter {
         if other.lists.is_empty() {
@@ -113,28 +113,28 @@ impl ToolFilter {
         self
     }
 
-    pub fn check(&self, server: &str, tool: &str) -> Result<(), Denied> {
+    pub fn check(&self, server: &str, tool: &str) -> Result<(), ToolDenied> {
         if !self.allows_server(server) {
-            Err(Denied::Server)
-        } else if self.each_list(|pattern| pattern.matches(server, tool)) {
+            Err(ToolDenied::Server)
+        } else if self.matches_in_every_list(|pattern| pattern.matches(server, tool)) {
             Ok(())
         } else {
-            Err(Denied::Tool)
+            Err(ToolDenied::Tool)
         }
     }
 
-    /// Whether some tool of this server may be called.
+    /// True if some tool of this server may be called.
     pub fn allows_server(&self, server: &str) -> bool {
-        self.each_list(|pattern| glob(&pattern.server, server))
+        self.matches_in_every_list(|pattern| matches_glob(&pattern.server, server))
     }
 
-    /// Those of these grants that no list leaves out.
-    pub fn narrow(&self, grants: Grants) -> Grants {
+    /// Returns the grants that every list allows.
+    pub fn narrow_grants(&self, grants: Grants) -> Grants {
         grants.iter().filter(|grant| self.check(Grant::SERVER, grant.name()).is_ok()).collect()
     }
 
-    /// The lists of patterns, for a record: a call has to match a pattern of each. Lists that
-    /// let everything through, and repeated ones, are left out where others remain.
+    /// Returns the lists of patterns, for a record: a call has to match a pattern of each. Lists
+    /// that allow everything, and repeated ones, are left out if others remain.
     pub fn lists(&self) -> Vec<Vec<String>> {
         let mut lists: Vec<Vec<String>> = Vec::new();
         let narrowing = |list: &&Vec<ToolPattern>| !list.iter().any(ToolPattern::matches_all);
@@ -146,18 +146,18 @@ impl ToolFilter {
         }
         match (lists.is_empty(), self.lists.is_empty()) {
             (true, false) => vec![vec!["*".to_owned()]],
-            // A filter without a list lets nothing through.
+            // A filter without lists allows nothing.
             (true, true) => vec![Vec::new()],
             (false, _) => lists,
         }
     }
 
-    fn each_list(&self, test: impl Fn(&ToolPattern) -> bool) -> bool {
+    fn matches_in_every_list(&self, test: impl Fn(&ToolPattern) -> bool) -> bool {
         !self.lists.is_empty() && self.lists.iter().all(|list| list.iter().any(&test))
     }
 }
 
-fn split<'a>(text: &'a str, servers: &[ServerName]) -> Option<(&'a str, &'a str)> {
+fn split_server_and_tool<'a>(text: &'a str, servers: &[ServerName]) -> Option<(&'a str, &'a str)> {
     let Some(joined) = text.strip_prefix("mcp__") else {
         return text.split_once([':', '.', '/']);
     };
@@ -171,8 +171,8 @@ fn split<'a>(text: &'a str, servers: &[ServerName]) -> Option<(&'a str, &'a str)
     known.or_else(|| joined.split_once("__"))
 }
 
-/// Linear in the text for each `*`: no pattern can make it slow.
-fn glob(pattern: &str, text: &str) -> bool {
+/// Linear in the text for each `*`, so no pattern can make it slow.
+fn matches_glob(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
         return false;

@@ -1,14 +1,14 @@
-//! The promised numbers, over a real pipe to the built binary, beside what else there is.
+//! Measures the promised numbers over a real pipe to the built binary, next to alternatives.
 //!
-//! `cargo bench` prints the table; `-- --json` prints it for programs; `-- --test` does
-//! everything once, so that it cannot rot. Trust ratios: machines differ.
+//! `cargo bench` prints a table, `-- --json` prints JSON, and `-- --test` runs everything twice
+//! as a smoke test. Compare ratios, not absolute times: machines differ.
 #![expect(
     clippy::expect_used,
     clippy::panic,
     clippy::indexing_slicing,
     clippy::disallowed_methods,
     clippy::cast_precision_loss,
-    reason = "a benchmark may fall over"
+    reason = "a benchmark may panic"
 )]
 
 #[path = "stdio/asks.rs"]
@@ -20,7 +20,7 @@ mod languages;
 #[path = "stdio/sessions.rs"]
 mod sessions;
 #[path = "../tests/it/support.rs"]
-#[expect(dead_code, reason = "the tests use the rest of it")]
+#[expect(dead_code, reason = "the integration tests use the rest of this module")]
 mod support;
 
 use std::fs;
@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use support::{Client, descendants};
 
-/// Answers every tool call at once; what it costs is what an upstream costs at the least.
+/// A minimal MCP server that answers every tool call at once: the lower bound for an upstream.
 const ECHO: &str = r#"
 import sys, json
 for line in sys.stdin:
@@ -49,10 +49,10 @@ for line in sys.stdin:
 
 struct Bench {
     rounds: usize,
-    rows: Vec<Row>,
+    rows: Vec<BenchRow>,
 }
 
-struct Row {
+struct BenchRow {
     what: &'static str,
     value: f64,
     unit: &'static str,
@@ -73,7 +73,7 @@ const GROUPS: [(&str, fn(&mut Bench)); 11] = [
     ("sessions", Bench::sessions),
     ("languages", Bench::languages),
     ("directory", Bench::directory),
-    ("others", Bench::others),
+    ("alternatives", Bench::alternatives),
 ];
 
 fn main() {
@@ -103,28 +103,28 @@ impl Bench {
             ("start to `initialize` reply, 0 upstreams", json!({})),
             ("start to `initialize` reply, 10 upstreams, one hung", Value::Object(ten)),
         ] {
-            let times = sampled(self.rounds.min(30), || drop(Client::start(&servers)));
-            // Dropping the client kills the server; that costs less than a tenth of it.
-            self.timed(what, &times, Some(20.0), String::new());
+            let times = sample(self.rounds.min(30), || drop(Client::start(&servers)));
+            // Dropping the client kills the server; that is less than a tenth of the time.
+            self.push_times(what, &times, Some(20.0), String::new());
         }
     }
 
     fn executions(&mut self) {
         let mut client = Client::start(&json!({}));
         warm(&mut client);
-        let ping = sampled(self.rounds, || {
+        let ping = sample(self.rounds, || {
             client.ping();
         });
-        self.timed("`ping` alone", &ping, None, String::new());
+        self.push_times("`ping` alone", &ping, None, String::new());
         for (what, language) in [
             ("TypeScript `1+1`, fresh isolated guest", "typescript"),
             ("JavaScript `1+1`, fresh isolated guest", "javascript"),
         ] {
             let call = json!({"language": language, "code": "1+1"});
-            let times = sampled(self.rounds, || {
+            let times = sample(self.rounds, || {
                 assert_eq!(client.call("execute_code", &call).fine(), "2");
             });
-            self.timed(what, &times, Some(2.0), String::new());
+            self.push_times(what, &times, Some(2.0), String::new());
         }
         let loops: Vec<u64> = (0..8)
             .map(|_| {
@@ -134,10 +134,10 @@ impl Bench {
                 )
             })
             .collect();
-        let pings = sampled(self.rounds.min(100), || {
+        let pings = sample(self.rounds.min(100), || {
             client.ping();
         });
-        self.row(
+        self.push_row(
             "`ping` while 8 guests loop, p99",
             ms(percentile(&pings, 99)),
             "ms",
@@ -149,13 +149,12 @@ impl Bench {
         }
     }
 
-    /// In turn, so that what the machine does meanwhile meets both: the upstream alone, and the
-    /// same upstream behind us.
+    /// Measures an upstream alone and behind codexec, alternating, so that other load affects both.
     fn calls(&mut self) {
         let home = tempfile::tempdir().expect("a directory");
         let script = home.path().join("echo.py");
         fs::write(&script, ECHO).expect("written");
-        let mut direct = Direct::start(&script);
+        let mut direct = DirectUpstream::start(&script);
         let entry = json!({"command": "python3", "args": [script]});
         let mut client = Client::start(&json!({"echo": entry}));
         warm(&mut client);
@@ -172,7 +171,7 @@ impl Bench {
         for _ in 0..(self.rounds / 8).max(1) {
             alone.extend((0..100).map(|_| direct.round_trip()));
             for (code, times) in codes.iter().zip(&mut times) {
-                times.extend(sampled(1, || drop(client.run(code).fine())));
+                times.extend(sample(1, || drop(client.run(code).fine())));
             }
         }
         alone.sort();
@@ -181,21 +180,27 @@ impl Bench {
         let alone = median(&alone);
         let each = thousand.saturating_sub(none) / 1000;
         let beside = format!("{:.0} µs with us", us(each));
-        self.row("the upstream alone, one round trip", us(alone), "µs", None, beside);
-        self.row("one run with one tool call", ms(one), "ms", None, String::new());
+        self.push_row("the upstream alone, one round trip", us(alone), "µs", None, beside);
+        self.push_row("one run with one tool call", ms(one), "ms", None, String::new());
         let overhead = us(each.saturating_sub(alone));
         let what = "tool call in a run, above the upstream's";
-        self.row(what, overhead, "µs", Some(100.0), String::new());
+        self.push_row(what, overhead, "µs", Some(100.0), String::new());
         let beside = format!("the upstream alone: {:.1} ms", ms(alone * 100));
-        self.row("one run with 100 calls, one by one", ms(hundred), "ms", Some(15.0), beside);
-        self.row("one run with 100 calls at once", ms(gathered), "ms", Some(15.0), String::new());
+        self.push_row("one run with 100 calls, one by one", ms(hundred), "ms", Some(15.0), beside);
+        self.push_row(
+            "one run with 100 calls at once",
+            ms(gathered),
+            "ms",
+            Some(15.0),
+            String::new(),
+        );
     }
 
     fn throughput(&mut self) {
         let mut client = Client::start(&json!({}));
         warm(&mut client);
         let rate = rate(&mut client, self.rounds * 10, &json!({"code": "1+1"}));
-        self.row("executions per second, 8 at a time", rate, "/s", Some(800.0), String::new());
+        self.push_row("executions per second, 8 at a time", rate, "/s", Some(800.0), String::new());
     }
 
     fn memory(&mut self) {
@@ -205,46 +210,52 @@ impl Bench {
         let family = descendants(server);
         let all: f64 = family.iter().chain([&server]).map(|&pid| pss_mib(pid)).sum();
         let note = format!("{} processes", family.len() + 1);
-        self.row(
+        self.push_row(
             "idle memory, server alone (PSS)",
             pss_mib(server),
             "MiB",
             Some(20.0),
             String::new(),
         );
-        self.row("idle memory, all processes (PSS)", all, "MiB", Some(60.0), note);
+        self.push_row("idle memory, all processes (PSS)", all, "MiB", Some(60.0), note);
     }
 
-    fn others(&mut self) {
+    fn alternatives(&mut self) {
         let run = |rounds: usize, program: &str, arguments: &[&str]| {
             let works = Command::new(program).args(arguments).output().is_ok();
             works.then(|| {
-                sampled(rounds, || {
+                sample(rounds, || {
                     let output = Command::new(program).args(arguments).output().expect("it ran");
                     assert!(output.status.success());
                 })
             })
         };
         for (what, program, arguments) in [
-            ("beside: bare fork and exec of `true`", "true", &[][..]),
-            ("beside: node cold, `1+1`, no isolation", "node", &["-p", "1+1"][..]),
-            ("beside: deno cold, `1+1`", "deno", &["eval", "-p", "1+1"][..]),
+            ("for comparison: bare fork and exec of `true`", "true", &[][..]),
+            ("for comparison: node cold, `1+1`, no isolation", "node", &["-p", "1+1"][..]),
+            ("for comparison: deno cold, `1+1`", "deno", &["eval", "-p", "1+1"][..]),
         ] {
             if let Some(times) = run(self.rounds.min(50), program, arguments) {
-                self.timed(what, &times, None, String::new());
+                self.push_times(what, &times, None, String::new());
             }
         }
     }
 
-    /// The median and the 95th percentile of sorted times.
-    fn timed(&mut self, what: &'static str, times: &[Duration], aim: Option<f64>, note: String) {
-        self.row(what, ms(median(times)), "ms", aim, note);
+    /// Adds a row with the median and the 95th percentile of sorted times.
+    fn push_times(
+        &mut self,
+        what: &'static str,
+        times: &[Duration],
+        aim: Option<f64>,
+        note: String,
+    ) {
+        self.push_row(what, ms(median(times)), "ms", aim, note);
         if let Some(row) = self.rows.last_mut() {
             row.p95 = Some(ms(percentile(times, 95)));
         }
     }
 
-    fn row(
+    fn push_row(
         &mut self,
         what: &'static str,
         value: f64,
@@ -252,7 +263,7 @@ impl Bench {
         aim: Option<f64>,
         note: String,
     ) {
-        self.rows.push(Row { what, value, unit, aim, p95: None, note });
+        self.rows.push(BenchRow { what, value, unit, aim, p95: None, note });
     }
 
     fn print(&self, as_json: bool) {
@@ -262,14 +273,14 @@ impl Bench {
                 .rows
                 .iter()
                 .map(|row| {
-                    let Row { what, value, unit, aim, p95, note } = row;
+                    let BenchRow { what, value, unit, aim, p95, note } = row;
                     json!({"what": what, "value": value, "unit": unit, "aim": aim, "p95": p95, "note": note})
                 })
                 .collect();
             writeln!(out, "{}", json!(rows)).expect("printed");
             return;
         }
-        for Row { what, value, unit, aim, p95, note } in &self.rows {
+        for BenchRow { what, value, unit, aim, p95, note } in &self.rows {
             let aim = aim.map_or(String::new(), |aim| format!("aim {aim}"));
             let p95 = p95.map_or(String::new(), |p95| format!("p95 {p95:.2}"));
             writeln!(out, "{what:<52} {value:>9.2} {unit:<4} {p95:<12} {aim:<9} {note}")
@@ -278,14 +289,14 @@ impl Bench {
     }
 }
 
-/// Fills the pool and the caches.
+/// Fills the worker pool and the caches.
 fn warm(client: &mut Client) {
     for _ in 0..8 {
         client.run("0").fine();
     }
 }
 
-/// Executions per second with eight under way.
+/// Returns executions per second with eight in flight.
 fn rate(client: &mut Client, total: usize, call: &Value) -> f64 {
     let begun = Instant::now();
     let mut under_way = std::collections::VecDeque::new();
@@ -302,25 +313,25 @@ fn rate(client: &mut Client, total: usize, call: &Value) -> f64 {
     total as f64 / begun.elapsed().as_secs_f64()
 }
 
-/// The upstream without us.
-struct Direct {
+/// A direct connection to the upstream, without codexec.
+struct DirectUpstream {
     child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
     call: String,
 }
 
-impl Direct {
-    fn start(script: &std::path::Path) -> Direct {
+impl DirectUpstream {
+    fn start(script: &std::path::Path) -> DirectUpstream {
         let mut command = Command::new("python3");
         command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("python3 starts");
         let stdin = child.stdin.take().expect("piped");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        // As we would send it.
+        // The same message that codexec would send.
         let params = json!({"name": "echo", "arguments": {}, "_meta": {"progressToken": 1}});
         let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
-        Direct { child, stdin, lines, call: format!("{call}\n") }
+        DirectUpstream { child, stdin, lines, call: format!("{call}\n") }
     }
 
     fn round_trip(&mut self) -> Duration {
@@ -331,14 +342,14 @@ impl Direct {
     }
 }
 
-impl Drop for Direct {
+impl Drop for DirectUpstream {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn sampled(rounds: usize, mut once: impl FnMut()) -> Vec<Duration> {
+fn sample(rounds: usize, mut once: impl FnMut()) -> Vec<Duration> {
     let mut times: Vec<Duration> = (0..rounds)
         .map(|_| {
             let begun = Instant::now();
@@ -366,7 +377,7 @@ fn us(time: Duration) -> f64 {
     time.as_secs_f64() * 1e6
 }
 
-/// Shared pages count in parts, as many as share them.
+/// Returns the proportional set size: a shared page counts in parts for each process.
 fn pss_mib(pid: u32) -> f64 {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap_or_default();
     let line = text.lines().find_map(|line| line.strip_prefix("Pss:"));

@@ -9,7 +9,7 @@ pub(crate) mod sessions;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use codexec_types::{Detail, ToolKind};
+use codexec_types::{ToolDetail, ToolKind};
 
 /// Run agents' code in strong sandboxes, with every MCP tool at hand.
 ///
@@ -18,21 +18,21 @@ use codexec_types::{Detail, ToolKind};
 #[command(name = "codexec", version, max_term_width = 100)]
 pub(crate) struct Cli {
     #[command(flatten)]
-    pub(crate) common: Common,
+    pub(crate) common: CommonArgs,
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Common {
-    /// A file with an `mcpServers` key; may be given several times, the last wins
+pub(crate) struct CommonArgs {
+    /// A file with an `mcpServers` key; may be given several times, the last one wins
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) mcp_config: Vec<PathBuf>,
-    /// Settings other than $CODEXEC_HOME/config.toml
+    /// Read settings from this file instead of $CODEXEC_HOME/config.toml
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
-    /// Which tools a client is shown: compact (the default), codexec, code-executor,
-    /// code-execution-mode, mcpproxy, direct, or several as compact,direct
+    /// The tools that clients see: compact (the default), codexec, code-executor,
+    /// code-execution-mode, mcpproxy, direct, or several like compact,direct
     #[arg(long, global = true, value_name = "NAME", value_delimiter = ',')]
     pub(crate) toolset: Option<Vec<String>>,
 }
@@ -42,36 +42,36 @@ pub(crate) enum Command {
     /// Serve MCP on standard input and output
     Serve,
     /// Run code and print its result
-    Exec(Exec),
+    Exec(ExecArgs),
     /// Run JavaScript and TypeScript as MCPProxy does
     #[command(subcommand)]
-    Code(code::Code),
-    /// Scripts that are kept: find, read, save and run them
+    Code(code::CodeCommand),
+    /// Find, read, save and run saved scripts
     #[command(subcommand)]
-    Scripts(scripts::Scripts),
-    /// What has run: search it, or read one execution whole
-    Logs(logs::Logs),
-    /// Sessions, which keep variables, imports and files between executions
+    Scripts(scripts::ScriptsCommand),
+    /// Search past executions, or show one in full
+    Logs(logs::LogsArgs),
+    /// List sessions, or work in one; a session keeps variables, imports and files
     #[command(subcommand)]
-    Sessions(sessions::Sessions),
-    /// Packages that code can use
+    Sessions(sessions::SessionsCommand),
+    /// Install and list packages that code can use
     #[command(subcommand)]
-    Packages(packages::Packages),
-    /// Look at the tools that code can call
+    Packages(packages::PackagesCommand),
+    /// List and search the tools that code can call
     #[command(subcommand)]
-    Tools(Tools),
-    /// See and change which MCP servers code can reach
+    Tools(ToolsCommand),
+    /// List, add, approve and change the MCP servers that code can reach
     #[command(subcommand)]
-    Servers(Servers),
-    /// Print what you have set for a system that codexec replaces, as settings of codexec
-    Migrate(migrate::Migrate),
-    /// What the conformance suite of MCP starts to look at us as a client
+    Servers(ServersCommand),
+    /// Print your settings for a system that codexec replaces as codexec settings
+    Migrate(migrate::MigrateArgs),
+    /// Run as the client under test for the MCP conformance suite
     #[command(hide = true)]
     ConformanceClient {
-        /// Where the suite's server listens
+        /// The URL of the suite's server
         url: String,
     },
-    /// Tell what protects you on this machine, and what does not
+    /// Check which sandbox layers, languages and servers work on this machine
     Doctor {
         /// Print JSON
         #[arg(long)]
@@ -80,12 +80,12 @@ pub(crate) enum Command {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Exec {
-    /// typescript, javascript, python, bash or node, or ts, js, py, sh, mjs; by default as the
-    /// file's name ends, else typescript
+pub(crate) struct ExecArgs {
+    /// typescript, javascript, python, bash or node, or ts, js, py, sh, mjs; default: from the
+    /// file's extension, else typescript
     #[arg(short, long)]
     pub(crate) language: Option<String>,
-    /// The code; without it and without --file it is read from standard input
+    /// The code; without it and without --file, codexec reads standard input
     pub(crate) code: Option<String>,
     /// Read the code from a file
     #[arg(short, long, conflicts_with = "code")]
@@ -93,20 +93,21 @@ pub(crate) struct Exec {
     /// Run a saved script, in its own language
     #[arg(short, long, value_name = "NAME", conflicts_with_all = ["code", "file", "language"])]
     pub(crate) script: Option<String>,
-    /// JSON that the code finds as `input`
+    /// JSON that the code gets as `input`
     #[arg(short, long, value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// How long it may run, for example 500ms, 10s or 2m
+    /// The time limit, for example 500ms, 10s or 2m
     #[arg(short, long, value_parser = duration)]
     pub(crate) timeout: Option<std::time::Duration>,
-    /// A directory of yours to work in, beside those that the settings allow; not for typescript
+    /// A directory of yours to work in, even if the settings do not allow it; not for typescript
     /// and javascript, which have no files
     #[arg(short, long, value_name = "DIR")]
     pub(crate) working_dir: Option<PathBuf>,
-    /// The tools it may call, for example github.* or time.get_current_time; "" denies all
+    /// The tools that the code may call, for example github.* or time.get_current_time; "" denies
+    /// all
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) allowed_tools: Option<Vec<String>>,
-    /// How many tool calls it may make
+    /// The most tool calls that the code may make
     #[arg(long, value_name = "N")]
     pub(crate) max_tool_calls: Option<u32>,
     /// Print JSON
@@ -118,56 +119,56 @@ pub(crate) struct Exec {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Tools {
-    /// All tools, one a line
+pub(crate) enum ToolsCommand {
+    /// List all tools, one per line
     List {
-        /// Ask the servers, whatever is known of their tools
+        /// Ask the servers instead of using the cached tool lists
         #[arg(long)]
         refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// The best matches for a sentence
+    /// Search tools by what they do
     Search {
-        /// What you want to do, in words; without any, all tools in their order
+        /// What you want to do, in words; without any, all tools are listed
         query: Vec<String>,
-        /// How many
+        /// The most tools to show
         #[arg(short = 'n', long, default_value_t = 10)]
         limit: usize,
-        /// How much of each
+        /// How much to show of each tool
         #[arg(long, value_enum, default_value = "summary")]
         detail: DetailArg,
-        /// Only this server's
+        /// Only tools of this server
         #[arg(long)]
         server: Option<String>,
-        /// Only tools that change nothing, that destroy nothing, or that may
+        /// Only tools that change nothing, that destroy nothing, or that may destroy something
         #[arg(long, value_enum)]
         kind: Option<KindArg>,
-        /// Ask the servers, whatever is known of their tools
+        /// Ask the servers instead of using the cached tool lists
         #[arg(long)]
         refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// What listing every tool would cost an agent, and what codexec's own few cost
+    /// Compare the tokens that listing every tool costs with the tokens of codexec's own tools
     Stats {
-        /// Ask the servers, whatever is known of their tools
+        /// Ask the servers instead of using the cached tool lists
         #[arg(long)]
         refresh: bool,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// One tool's whole definition
+    /// Show one tool's full definition
     Schema {
         /// server.tool
         name: String,
-        /// Ask the servers, whatever is known of their tools
+        /// Ask the servers instead of using the cached tool lists
         #[arg(long)]
         refresh: bool,
-        /// Only its declaration in this language, or all of it as JSON
+        /// Print only the declaration in this language, or the full definition as JSON
         #[arg(long = "as", value_enum, value_name = "FORM", conflicts_with = "json")]
         form: Option<FormArg>,
         /// Print JSON
@@ -177,25 +178,25 @@ pub(crate) enum Tools {
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Servers {
-    /// Every server that was found: where it is named, how it is doing, what to do
-    List(servers::List),
-    /// Name a server in our own file
-    Add(servers::Add),
-    /// Take a server out of our own file
-    Remove(servers::Name),
-    /// Use a server that was switched off
-    Enable(servers::Name),
-    /// Leave a server out, whichever file names it
-    Disable(servers::Name),
-    /// What a server wrote on its standard error
-    Logs(servers::Logs),
-    /// Start a server anew in every codexec that runs
-    Restart(servers::Name),
+pub(crate) enum ServersCommand {
+    /// List every server: the file that names it, its state, and what to do
+    List(servers::ListArgs),
+    /// Add a server to codexec's own settings
+    Add(servers::AddArgs),
+    /// Remove a server from codexec's own settings
+    Remove(servers::NameArgs),
+    /// Enable a disabled server
+    Enable(servers::NameArgs),
+    /// Disable a server, whichever file names it
+    Disable(servers::NameArgs),
+    /// Show what a server wrote to its standard error
+    Logs(servers::LogsArgs),
+    /// Restart a server in every running codexec
+    Restart(servers::NameArgs),
     /// Log in to a remote server in the browser
-    Login(servers::Login),
-    /// Show the servers and tools that wait for your approval, and let them be used
-    Approve(servers::Approve),
+    Login(servers::LoginArgs),
+    /// Review and approve servers and tools that wait for your approval
+    Approve(servers::ApproveArgs),
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -219,12 +220,12 @@ pub(crate) enum KindArg {
     Destructive,
 }
 
-impl From<DetailArg> for Detail {
-    fn from(arg: DetailArg) -> Detail {
+impl From<DetailArg> for ToolDetail {
+    fn from(arg: DetailArg) -> ToolDetail {
         match arg {
-            DetailArg::Names => Detail::Names,
-            DetailArg::Summary => Detail::Summary,
-            DetailArg::Full => Detail::Full,
+            DetailArg::Names => ToolDetail::Names,
+            DetailArg::Summary => ToolDetail::Summary,
+            DetailArg::Full => ToolDetail::Full,
         }
     }
 }
@@ -239,13 +240,13 @@ impl From<KindArg> for ToolKind {
     }
 }
 
-impl Tools {
+impl ToolsCommand {
     pub(crate) fn wants_refresh(&self) -> bool {
         match self {
-            Tools::List { refresh, .. }
-            | Tools::Search { refresh, .. }
-            | Tools::Stats { refresh, .. }
-            | Tools::Schema { refresh, .. } => *refresh,
+            ToolsCommand::List { refresh, .. }
+            | ToolsCommand::Search { refresh, .. }
+            | ToolsCommand::Stats { refresh, .. }
+            | ToolsCommand::Schema { refresh, .. } => *refresh,
         }
     }
 }

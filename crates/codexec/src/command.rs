@@ -1,37 +1,37 @@
-//! One file per command.
+//! The commands, one module each.
 
+mod arguments;
 mod code;
 mod conformance;
 mod doctor;
 mod exec;
-mod given;
+mod execution_output;
 mod logs;
 mod migrate;
-mod own;
+mod own_functions;
 mod packages;
-mod ran;
+mod progress;
 mod scripts;
 mod serve;
 mod servers;
 mod sessions;
-mod shown;
+mod terminal_text;
 mod tools;
-mod watched;
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::CacheUse;
+use codexec_gateway::ToolCacheMode;
 use codexec_server::Toolset;
 use tracing_subscriber::EnvFilter;
 
-use crate::cli::{Cli, Command, Common};
+use crate::cli::{Cli, Command, CommonArgs};
 use crate::env;
 use crate::parts::{self, Parts};
 
-/// What is told on standard error.
-fn log_filter(common: &Common) -> anyhow::Result<EnvFilter> {
+/// Returns the filter for log messages on stderr.
+fn log_filter(common: &CommonArgs) -> anyhow::Result<EnvFilter> {
     if let Some(filter) = env::log_filter() {
         let filter = EnvFilter::try_new(filter);
         return filter.context("CODEXEC_LOG; write it like warn or codexec_gateway=debug");
@@ -56,9 +56,9 @@ fn log_filter(common: &Common) -> anyhow::Result<EnvFilter> {
 
 pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
     let filter = log_filter(&cli.common)?;
-    // It would tell the codes of logins.
+    // Its messages contain OAuth codes.
     let filter = filter.add_directive("rmcp::transport::auth=error".parse()?);
-    // Standard output belongs to MCP.
+    // Stdout belongs to MCP.
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -69,11 +69,11 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         if let Command::ConformanceClient { url } = &command {
             return conformance::run(url).await;
         }
-        // Settings that are wrong are for this command to tell.
+        // Runs before settings are read: this command reports wrong settings itself.
         if let Command::Migrate(args) = command {
-            return migrate::run(args, &parts::place()?);
+            return migrate::run(args, &parts::host_environment()?);
         }
-        // An agent rather has most tools soon; a person who asks for a list wants it whole.
+        // An agent prefers most tools soon; a person who asks for a list wants all of them.
         let patience = match command {
             Command::Serve
             | Command::Exec(_)
@@ -89,22 +89,22 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             }
         };
         let cache = match &command {
-            Command::Tools(args) if args.wants_refresh() => CacheUse::Never,
+            Command::Tools(args) if args.wants_refresh() => ToolCacheMode::Never,
             Command::Tools(_)
             | Command::Exec(_)
             | Command::Code(_)
             | Command::Scripts(_)
             | Command::Logs(_)
             | Command::Sessions(_)
-            | Command::Packages(_) => CacheUse::Instead,
+            | Command::Packages(_) => ToolCacheMode::Instead,
             Command::Serve
             | Command::Servers(_)
             | Command::Doctor { .. }
             | Command::Migrate(_)
-            | Command::ConformanceClient { .. } => CacheUse::Meanwhile,
+            | Command::ConformanceClient { .. } => ToolCacheMode::Meanwhile,
         };
         if matches!(command, Command::Code(_)) {
-            // Whoever types it means that system, with its settings.
+            // `codexec code` is MCPProxy's command, so it uses MCPProxy's settings.
             cli.common.toolset = Some(vec![Toolset::Mcpproxy.name().to_owned()]);
         }
         let parts = Parts::read(&cli.common, patience, cache)?;
@@ -119,11 +119,11 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Tools(args) => tools::run(&parts, args).await,
             Command::Servers(args) => servers::run(parts, args).await,
             Command::ConformanceClient { url } => conformance::run(&url).await,
-            Command::Migrate(args) => migrate::run(args, &parts::place()?),
+            Command::Migrate(args) => migrate::run(args, &parts::host_environment()?),
             Command::Doctor { json } => doctor::run(&parts, json).await,
         }
     });
-    // A disk that does not answer must not keep us: what has to be written is written.
+    // A hung disk must not delay the exit: everything required is already written.
     runtime.shutdown_background();
     done
 }

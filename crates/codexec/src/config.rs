@@ -1,71 +1,71 @@
-//! Settings in two stages: the file as people write it, and what the code reads.
+//! Settings in two stages: [`ConfigFile`] as people write it, and the validated [`Config`].
 
 mod file;
 mod files;
 mod gateway;
 mod guests;
-mod keeping;
 mod limits;
 mod logs;
+mod persistence;
 mod replies;
 pub(crate) mod seeds;
 
 use std::path::{Path, PathBuf};
 
-use codexec_exec::{Python, packages};
-use codexec_gateway::Client;
+use codexec_exec::{PythonSettings, packages};
+use codexec_gateway::ConfigOwner;
 use codexec_sandbox::Layer;
-use codexec_server::{Budget, Seeds, SessionSettings};
+use codexec_server::{Seeds, SessionSettings, TextBudget};
 use codexec_types::{
     Grant, Grants, GuestPaths, InvalidPattern, Language, Policy, ServerName, ToolFilter,
     ToolPattern,
 };
 
-pub(crate) use file::File;
-pub(crate) use gateway::{Discovery, Upstreams};
-pub(crate) use logs::Logs;
-pub(crate) use seeds::inherited::Inherited;
+pub(crate) use file::ConfigFile;
+pub(crate) use gateway::{DiscoverySettings, UpstreamDefaults};
+pub(crate) use logs::LogSettings;
+pub(crate) use seeds::inherited::InheritedSettings;
 
-/// The settings in force: nothing optional without a meaning, nothing invalid, no serde.
+/// The validated settings, with all defaults filled in.
 #[derive(Debug)]
 pub(crate) struct Config {
-    /// Its tools are set when the servers are known: [`Allowed::tools_of`].
+    /// Its tool filter is set when the servers are known: [`AllowedTools::filter_for`].
     pub(crate) policy: Policy,
-    pub(crate) allowed: Allowed,
-    /// Where nothing is started from.
+    pub(crate) allowed: AllowedTools,
+    /// The directories that guests may write. No program is started from them.
     pub(crate) guest_paths: GuestPaths,
-    pub(crate) python: Python,
+    pub(crate) python: PythonSettings,
     pub(crate) node: Option<PathBuf>,
-    /// What guests find in their environment beside what each gets.
+    /// Extra environment variables for guests.
     pub(crate) environment: Vec<(String, String)>,
     pub(crate) lowered: Vec<Layer>,
-    /// What code may write into a directory of the user's.
-    pub(crate) written: codexec_exec::Files,
+    /// Limits for what code may write into a directory of the user's.
+    pub(crate) commit_limits: codexec_exec::FileSettings,
     pub(crate) max_workers: usize,
     pub(crate) warm_workers: usize,
-    pub(crate) upstreams: Upstreams,
-    pub(crate) discovery: Discovery,
+    pub(crate) upstreams: UpstreamDefaults,
+    pub(crate) discovery: DiscoverySettings,
     pub(crate) sessions: SessionSettings,
-    /// Where saved scripts are.
+    /// The folder of saved scripts.
     pub(crate) scripts: PathBuf,
-    pub(crate) packages: packages::Settings,
-    pub(crate) logs: Logs,
+    pub(crate) packages: packages::PackageSettings,
+    pub(crate) logs: LogSettings,
     pub(crate) seeds: Seeds,
-    /// How much of a long text an agent sees.
-    pub(crate) budget: Budget,
+    /// How much of a long text a reply shows.
+    pub(crate) budget: TextBudget,
 }
 
-/// `tools.allowed`, as written.
+/// The patterns of `tools.allowed`, as written.
 #[derive(Clone, Debug)]
-pub(crate) struct Allowed(Option<Vec<String>>);
+pub(crate) struct AllowedTools(Option<Vec<String>>);
 
-/// Where we were started: what settings mean depends on it.
-pub(crate) struct Place {
+/// The environment in which codexec was started. The meaning of some settings depends on it.
+pub(crate) struct HostEnvironment {
     pub(crate) cores: usize,
     pub(crate) user_home: Option<PathBuf>,
-    /// Where our own state is.
-    pub(crate) state: PathBuf,
-    pub(crate) here: Option<PathBuf>,
+    /// The directory for codexec's own state.
+    pub(crate) state_dir: PathBuf,
+    pub(crate) current_dir: Option<PathBuf>,
     pub(crate) variable: fn(&str) -> Option<String>,
 }
 
@@ -79,12 +79,12 @@ pub(crate) enum ConfigError {
     Range { key: &'static str, value: u64, min: u64, max: u64 },
     #[error("`sandbox.lowered` names {0:?}; the layers are {1}")]
     Layer(String, String),
-    #[error("`languages.enabled` names {0:?}; the languages are {all}", all = languages())]
+    #[error("`languages.enabled` names {0:?}; the languages are {all}", all = language_names())]
     Language(String),
-    #[error("`languages.enabled` is empty; name at least one of {all}", all = languages())]
+    #[error("`languages.enabled` is empty; name at least one of {all}", all = language_names())]
     NoLanguage,
-    #[error("`{key} = {path:?}` is not a whole path; write it from `/` or `~/` on")]
-    NotWhole { key: &'static str, path: PathBuf },
+    #[error("`{key} = {path:?}` is not an absolute path; start it with `/` or `~/`")]
+    RelativePath { key: &'static str, path: PathBuf },
     #[error("`python.interpreter` and `python.venv` are both set; keep one")]
     TwoPythons,
     #[error("`python.preload` names {0:?}; write modules like \"numpy\" or \"os.path\"")]
@@ -99,7 +99,7 @@ pub(crate) enum ConfigError {
     Trust(String),
     #[error("`discovery.project-servers` is {0:?}; write \"ask\", \"allow\" or \"off\"")]
     ProjectServers(String),
-    #[error("`discovery.clients` names {0:?}; the clients are {all}", all = clients())]
+    #[error("`discovery.clients` names {0:?}; the clients are {all}", all = client_names())]
     Client(String),
     #[error("`{key}`: {error}")]
     Address { key: &'static str, error: packages::InvalidAddress },
@@ -123,40 +123,40 @@ const MAX_CODE_BYTES: usize = 1 << 20;
 const MAX_INPUT_BYTES: usize = 4 << 20;
 
 impl Config {
-    pub(crate) fn new(file: &File, place: &Place) -> Result<Config, ConfigError> {
+    pub(crate) fn new(file: &ConfigFile, host: &HostEnvironment) -> Result<Config, ConfigError> {
         let (limits, max_wall) = limits::limits(&file.limits)?;
-        let cores = u64::try_from(place.cores).unwrap_or(u64::MAX);
+        let cores = u64::try_from(host.cores).unwrap_or(u64::MAX);
         let max = limits::within("workers.max", file.workers.max, cores * 8, 1..=1_024)?;
         let warm =
             limits::within("workers.warm", file.workers.warm, (cores * 2).min(max), 0..=max)?;
-        let files = files::files(&file.files, place);
-        let seeds = seeds::seeds(file, max_wall, place)?;
+        let files = files::files(&file.files, host);
+        let seeds = seeds::seeds(file, max_wall, host)?;
         let projects = &seeds.executor.projects;
         Ok(Config {
-            guest_paths: files::guest_paths(&file.files, &files, projects, place)?,
+            guest_paths: files::guest_paths(&file.files, &files, projects, host)?,
             policy: Policy {
                 languages: guests::languages(&file.languages)?,
                 code_bytes: MAX_CODE_BYTES,
                 input_bytes: MAX_INPUT_BYTES,
                 limits,
                 max_wall,
-                tools: tools(file.tools.allowed.as_deref(), &[])?,
-                grants: grants(&file.code)?,
+                tools: parse_tool_filter(file.tools.allowed.as_deref(), &[])?,
+                grants: parse_grants(&file.code)?,
                 files,
             },
-            allowed: Allowed(file.tools.allowed.clone()),
-            python: guests::python(&file.python, place)?,
-            node: guests::node(&file.node, place)?,
-            environment: guests::environment(&file.environment, place)?,
-            lowered: lowered(&file.sandbox)?,
-            written: files::written(&file.files)?,
+            allowed: AllowedTools(file.tools.allowed.clone()),
+            python: guests::python(&file.python, host)?,
+            node: guests::node(&file.node, host)?,
+            environment: guests::environment(&file.environment, host)?,
+            lowered: parse_lowered(&file.sandbox)?,
+            commit_limits: files::commit_limits(&file.files)?,
             max_workers: usize::try_from(max).unwrap_or(1),
             warm_workers: usize::try_from(warm).unwrap_or(1),
             upstreams: gateway::upstreams(&file.gateway)?,
             discovery: gateway::discovery(&file.discovery)?,
-            sessions: keeping::sessions(&file.sessions)?,
-            scripts: keeping::scripts(&file.scripts, place)?,
-            packages: keeping::packages(&file.packages, place)?,
+            sessions: persistence::sessions(&file.sessions)?,
+            scripts: persistence::scripts(&file.scripts, host)?,
+            packages: persistence::packages(&file.packages, host)?,
             logs: logs::logs(&file.logs)?,
             seeds,
             budget: replies::budget(&file.replies)?,
@@ -165,10 +165,10 @@ impl Config {
 }
 
 impl ConfigError {
-    /// The setting that is wrong, where another may have set it.
+    /// Returns the invalid setting, if a system that codexec replaces may have set it.
     pub(crate) fn key(&self) -> Option<&'static str> {
         match self {
-            ConfigError::Range { key, .. } | ConfigError::NotWhole { key, .. } => Some(key),
+            ConfigError::Range { key, .. } | ConfigError::RelativePath { key, .. } => Some(key),
             ConfigError::Trust(_) => Some("gateway.trust"),
             ConfigError::NoLanguage => Some("languages.enabled"),
             ConfigError::ExecutorPattern(_) => Some("code-executor.allowed-tools"),
@@ -177,17 +177,17 @@ impl ConfigError {
     }
 }
 
-impl Allowed {
-    /// The tools that code may call, now that it is known which servers there are: a `__` in a
-    /// server's name is told from the separator by them.
-    pub(crate) fn tools_of(&self, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
-        tools(self.0.as_deref(), servers)
+impl AllowedTools {
+    /// Returns the filter of tools that code may call. Parsing needs the server names, because a
+    /// server's name may contain the separator `__`.
+    pub(crate) fn filter_for(&self, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
+        parse_tool_filter(self.0.as_deref(), servers)
     }
 }
 
-impl Place {
-    /// `~` and `~/x` are the home directory's, where there is one.
-    fn expanded(&self, path: &Path) -> PathBuf {
+impl HostEnvironment {
+    /// Replaces a leading `~` by the home directory, if there is one.
+    fn expand_home(&self, path: &Path) -> PathBuf {
         match (path.strip_prefix("~"), &self.user_home) {
             (Ok(rest), Some(home)) => home.join(rest),
             _ => path.to_owned(),
@@ -195,19 +195,22 @@ impl Place {
     }
 }
 
-fn tools(allowed: Option<&[String]>, servers: &[ServerName]) -> Result<ToolFilter, ConfigError> {
+fn parse_tool_filter(
+    allowed: Option<&[String]>,
+    servers: &[ServerName],
+) -> Result<ToolFilter, ConfigError> {
     let Some(allowed) = allowed else { return Ok(ToolFilter::all()) };
     let patterns: Result<_, _> =
         allowed.iter().map(|text| ToolPattern::parse(text, servers)).collect();
     Ok(ToolFilter::only(patterns?))
 }
 
-fn grants(file: &file::Code) -> Result<Grants, ConfigError> {
+fn parse_grants(file: &file::CodeSection) -> Result<Grants, ConfigError> {
     let grant = |name: &String| Grant::parse(name).ok_or_else(|| ConfigError::Grant(name.clone()));
     file.may.iter().map(grant).collect()
 }
 
-fn lowered(file: &file::Sandbox) -> Result<Vec<Layer>, ConfigError> {
+fn parse_lowered(file: &file::SandboxSection) -> Result<Vec<Layer>, ConfigError> {
     let layer = |name: &String| {
         Layer::parse(name).ok_or_else(|| {
             let names: Vec<&str> = Layer::ALL.iter().map(|layer| layer.name()).collect();
@@ -221,11 +224,11 @@ fn grant_names() -> String {
     Grant::ALL.map(Grant::name).join(", ")
 }
 
-fn clients() -> String {
-    Client::ALL.map(Client::name).join(", ")
+fn client_names() -> String {
+    ConfigOwner::ALL.map(ConfigOwner::name).join(", ")
 }
 
-fn languages() -> String {
+fn language_names() -> String {
     Language::ALL.map(Language::name).join(", ")
 }
 

@@ -1,4 +1,5 @@
-//! The binary: reads settings, builds the parts, runs. No rule of the product lives here.
+//! The `codexec` binary: reads settings, builds the server from them, and runs one command.
+//! Product rules live in the library crates.
 
 mod cli;
 mod command;
@@ -15,8 +16,8 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 fn main() -> ExitCode {
-    // Before anything else: a zygote must stay single-threaded, and reads no settings.
-    if let Some(role) = env::own_role() {
+    // Comes first: a zygote must stay single-threaded and reads no settings.
+    if let Some(role) = env::role() {
         role::run(role);
     }
     let cli = cli::Cli::parse();

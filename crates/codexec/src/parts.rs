@@ -1,6 +1,6 @@
-//! Building the server from settings.
+//! Builds the server from settings.
 
-mod private;
+mod permissions;
 
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -8,80 +8,83 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_exec::Workers;
-use codexec_gateway::{CacheUse, Effect, Gateway, Parsed, ServerApprovals, Warden};
+use codexec_gateway::{
+    Gateway, ParsedConfig, ProblemEffect, ServerApprovals, ToolCacheMode, Warden,
+};
 use codexec_scripts::Library;
 use codexec_server::{App, Records, Toolsets};
 
-use crate::cli::Common;
-use crate::config::{Config, File, Inherited, Place};
+use crate::cli::CommonArgs;
+use crate::config::{Config, ConfigFile, HostEnvironment, InheritedSettings};
 use crate::env;
-use crate::servers::{Reload, Rules, Sources, used};
+use crate::servers::{Reloader, ServerRules, ServerSources, enabled_configs};
 
-/// Everything that was read, before anything is started.
+/// Everything read from settings and server files. Nothing is started yet.
 pub(crate) struct Parts {
     pub(crate) config: Config,
     pub(crate) home: PathBuf,
     pub(crate) program: PathBuf,
     pub(crate) gateway: Gateway,
-    upstreams: codexec_gateway::Settings,
+    upstreams: codexec_gateway::GatewaySettings,
     pub(crate) approvals: ServerApprovals,
-    /// The settings that were read, there or not.
+    /// The path of `config.toml`; the file may not exist.
     pub(crate) own_file: PathBuf,
-    pub(crate) sources: Sources,
-    /// What the files say about servers.
-    pub(crate) found: Parsed,
+    pub(crate) sources: ServerSources,
+    /// The servers that the files name.
+    pub(crate) named_servers: ParsedConfig,
     pub(crate) toolsets: Toolsets,
 }
 
 impl Parts {
-    /// `catalogue_wait`: how long a list waits for servers that are still starting; `cache`: what
-    /// lists on disk are good for.
+    /// Reads everything. `catalogue_wait` is how long a tool list waits for servers that are still
+    /// starting; `cache` says how tool lists on disk are used.
     pub(crate) fn read(
-        common: &Common,
+        common: &CommonArgs,
         catalogue_wait: Duration,
-        cache: CacheUse,
+        cache: ToolCacheMode,
     ) -> anyhow::Result<Parts> {
-        let place = place()?;
-        let home = place.state.clone();
-        private::check_folder(&home)?;
+        let host = host_environment()?;
+        let home = host.state_dir.clone();
+        permissions::check_state_dir(&home)?;
         let path = common.config.clone().unwrap_or_else(|| home.join("config.toml"));
-        private::check_file(&path)?;
-        let file = File::read(&path, common.config.is_some())?;
-        let toolsets = toolsets(common, &file, &path)?;
-        let discovers = env::discovers() && file.discovers();
-        let inherited = Inherited::read(&toolsets, &place, discovers, file.has_project_files())?;
+        permissions::check_config_file(&path)?;
+        let file = ConfigFile::read(&path, common.config.is_some())?;
+        let toolsets = choose_toolsets(common, &file, &path)?;
+        let discovers = env::is_discovery_enabled() && file.discovers();
+        let inherited =
+            InheritedSettings::read(&toolsets, &host, discovers, file.has_project_files())?;
         let file = file.over(inherited.table()).context(path.display().to_string())?;
-        let mut config = Config::new(&file, &place).map_err(|error| {
+        let mut config = Config::new(&file, &host).map_err(|error| {
             let origin = error.key().and_then(|key| inherited.origin(key));
             let origin = origin.map_or_else(|| path.display().to_string(), str::to_owned);
             anyhow::Error::new(error).context(origin)
         })?;
-        let program = std::env::current_exe().context("cannot find our own program")?;
-        private::check_not_guests(&path, &config.guest_paths)?;
+        let program = std::env::current_exe().context("cannot find codexec's own binary")?;
+        permissions::check_not_guest_writable(&path, &config.guest_paths)?;
         let approvals = ServerApprovals::new(&home);
-        let rules = Rules {
+        let rules = ServerRules {
             discovery: config.discovery.clone(),
             guest_paths: config.guest_paths.clone(),
             approvals: Some(approvals.clone()),
         };
         let named: Vec<PathBuf> =
             inherited.servers.into_iter().chain(common.mcp_config.iter().cloned()).collect();
-        let mut sources = Sources::new(path.clone(), &named, rules, &program);
-        sources.stand_for(&toolsets, discovers);
-        let found = sources.first()?;
+        let mut sources = ServerSources::new(path.clone(), &named, rules, &program);
+        sources.replace_systems(&toolsets, discovers);
+        let named_servers = sources.read_at_start()?;
         let warden = Warden::new(program.clone(), "warden", "supervisor");
-        let settings = codexec_gateway::Settings {
+        let settings = codexec_gateway::GatewaySettings {
             catalogue_wait,
             cache,
             variable: env::variable,
             home: Some(home.clone()),
-            user_home: place.user_home.clone(),
+            user_home: host.user_home.clone(),
             guest_paths: config.guest_paths.clone(),
-            ..codexec_gateway::Settings::new(env::for_upstreams(), warden)
+            ..codexec_gateway::GatewaySettings::new(env::upstream_variables(), warden)
         };
-        let upstreams = config.upstreams.applied_to(settings);
-        let gateway = Gateway::new(used(&found), upstreams.clone());
-        config.policy.tools = config.allowed.tools_of(&gateway.server_names())?;
+        let upstreams = config.upstreams.apply_to(settings);
+        let gateway = Gateway::new(enabled_configs(&named_servers), upstreams.clone());
+        config.policy.tools = config.allowed.filter_for(&gateway.server_names())?;
         Ok(Parts {
             config,
             home,
@@ -91,27 +94,29 @@ impl Parts {
             approvals,
             own_file: path,
             sources,
-            found,
+            named_servers,
             toolsets,
         })
     }
 
-    /// Lets code work in this directory: the user's own word, by which what is forbidden stays so.
+    /// Lets code work in `dir`, which the user named on the command line. Forbidden directories
+    /// stay forbidden.
     pub(crate) fn allow_working_dir(&mut self, dir: Option<PathBuf>) {
         let Some(dir) = dir else { return };
         self.config.policy.files.allowed.push(dir.clone());
         self.config.guest_paths.files.allowed.push(dir);
         self.upstreams.guest_paths = self.config.guest_paths.clone();
-        // Nothing is started yet, so this one knows it from the first start on.
-        self.gateway = Gateway::new(used(&self.found), self.upstreams.clone());
+        // No server is started yet, so the gateway can simply be rebuilt with the new path.
+        self.gateway = Gateway::new(enabled_configs(&self.named_servers), self.upstreams.clone());
     }
 
-    pub(crate) fn workers(&self, role: &'static str) -> Workers {
-        Workers::new(self.settings(role))
+    pub(crate) fn build_workers(&self, role: &'static str) -> Workers {
+        Workers::new(self.exec_settings(role))
     }
 
-    /// How guests are run; `role` makes our own binary the zygote of its engine.
-    pub(crate) fn settings(&self, role: &'static str) -> codexec_exec::Settings {
+    /// Returns the settings for running guests. `role` is the argument by which our binary becomes
+    /// the engine's zygote.
+    pub(crate) fn exec_settings(&self, role: &'static str) -> codexec_exec::Settings {
         codexec_exec::Settings {
             program: self.program.clone(),
             role,
@@ -129,35 +134,36 @@ impl Parts {
             queue: 200,
             queue_wait: Duration::from_secs(30),
             lowered: self.config.lowered.clone(),
-            files: self.config.written.clone(),
+            files: self.config.commit_limits.clone(),
             work_dirs: self.config.policy.files.allowed.clone(),
-            packages: codexec_exec::packages::Settings {
-                environment: env::for_installers(),
+            packages: codexec_exec::packages::PackageSettings {
+                environment: env::installer_variables(),
                 ..self.config.packages.clone()
             },
         }
     }
 
-    /// Starts nothing yet.
-    pub(crate) fn app(self) -> anyhow::Result<App> {
-        self.app_and_reload().map(|(app, _)| app)
+    /// Builds the app without starting any process.
+    pub(crate) fn build_app(self) -> anyhow::Result<App> {
+        self.build_app_and_reloader().map(|(app, _)| app)
     }
 
-    /// The same, and what is needed to follow the files that name servers.
-    pub(crate) fn app_and_reload(self) -> anyhow::Result<(App, Reload)> {
-        for problem in &self.found.problems {
+    /// Builds the app, and the reloader that follows changes of the server files.
+    pub(crate) fn build_app_and_reloader(self) -> anyhow::Result<(App, Reloader)> {
+        for problem in &self.named_servers.problems {
             match problem.effect {
-                Effect::LeftOut => tracing::warn!(%problem, "in a file that names servers"),
-                Effect::Kept => tracing::info!(%problem, "in a file that names servers"),
+                ProblemEffect::LeftOut => tracing::warn!(%problem, "problem in a server file"),
+                ProblemEffect::Kept => tracing::info!(%problem, "problem in a server file"),
             }
         }
-        let workers = self.workers("zygote-js");
-        make_private(&self.home)?;
+        let workers = self.build_workers("zygote-js");
+        create_state_dir(&self.home)?;
         let logs = self.config.logs;
-        let records = Records::at(self.home.clone()).kept(logs.durability, logs.retention);
-        let reload = Reload {
+        let records =
+            Records::at(self.home.clone()).with_retention(logs.durability, logs.retention);
+        let reloader = Reloader {
             sources: self.sources,
-            now: self.found,
+            now: self.named_servers,
             allowed: self.config.allowed,
             home: self.home,
         };
@@ -165,25 +171,29 @@ impl Parts {
         let (policy, sessions) = (self.config.policy, self.config.sessions);
         let app = App::new(policy, workers, self.gateway, records, sessions, scripts);
         let app = app.with_seeds(self.config.seeds).with_budget(self.config.budget);
-        reload.tell(&app);
-        Ok((app, reload))
+        reloader.publish(&app);
+        Ok((app, reloader))
     }
 }
 
-/// Where we were started, by whom.
-pub(crate) fn place() -> anyhow::Result<Place> {
+/// Collects where and by whom codexec was started.
+pub(crate) fn host_environment() -> anyhow::Result<HostEnvironment> {
     let home = env::home().context("neither CODEXEC_HOME nor HOME is set")?;
-    Ok(Place {
+    Ok(HostEnvironment {
         cores: std::thread::available_parallelism().map_or(2, std::num::NonZero::get),
         user_home: env::user_home(),
-        state: std::path::absolute(&home).context("CODEXEC_HOME")?,
-        here: std::env::current_dir().ok(),
+        state_dir: std::path::absolute(&home).context("CODEXEC_HOME")?,
+        current_dir: std::env::current_dir().ok(),
         variable: env::variable,
     })
 }
 
-/// The nearest word counts: the command line's, the environment's, the settings'.
-fn toolsets(common: &Common, file: &File, path: &Path) -> anyhow::Result<Toolsets> {
+/// Chooses the toolsets: the command line wins over the environment, which wins over settings.
+fn choose_toolsets(
+    common: &CommonArgs,
+    file: &ConfigFile,
+    path: &Path,
+) -> anyhow::Result<Toolsets> {
     let chosen = |names: &[String]| Toolsets::parse(names.iter().map(String::as_str));
     match (&common.toolset, env::toolset(), &file.toolset) {
         (Some(names), _, _) => chosen(names).context("--toolset"),
@@ -195,10 +205,10 @@ fn toolsets(common: &Common, file: &File, path: &Path) -> anyhow::Result<Toolset
     }
 }
 
-/// Our state is for its owner alone.
-fn make_private(home: &Path) -> anyhow::Result<()> {
+/// Creates the state directory with mode 0700.
+fn create_state_dir(home: &Path) -> anyhow::Result<()> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home);
-    made.with_context(|| format!("cannot make {}", home.display()))?;
+    made.with_context(|| format!("cannot create {}", home.display()))?;
     if !home.is_dir() {
         bail!("{} is not a directory", home.display());
     }

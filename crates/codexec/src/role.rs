@@ -1,4 +1,4 @@
-//! The roles in which the binary starts itself again.
+//! The process roles in which the binary re-executes itself.
 
 use std::io::Write as _;
 use std::os::fd::AsFd as _;
@@ -9,27 +9,27 @@ use codexec_sandbox::{probe_guest, serve_mounter, serve_zygote};
 use crate::env::{self, Role};
 use crate::mcp_command;
 
-/// Never returns.
+/// Runs this process in its role, and never returns.
 #[expect(clippy::exit, reason = "each role is a process of its own")]
 pub(crate) fn run(role: Role) -> ! {
     if let Role::McpCommand = role {
         std::process::exit(mcp_command::run(env::mcp_arguments()));
     }
     if let Role::Supervisor = role {
-        std::process::exit(supervise(env::supervised()));
+        std::process::exit(supervise(env::supervised_command()));
     }
-    // A zygote's control socket is its standard input.
+    // A zygote's control socket is its stdin.
     match (role, std::io::stdin().as_fd().try_clone_to_owned()) {
-        (Role::Js, Ok(control)) => match codexec_js::Guest::warm() {
+        (Role::Js, Ok(control)) => match codexec_js::JsGuest::warm() {
             Ok(guest) => serve_zygote(control, |socket| guest.run(socket)),
-            Err(error) => complain(&error),
+            Err(error) => report(&error),
         },
         (Role::Probe, Ok(control)) => serve_zygote(control, probe_guest),
-        // Its workers hold programs, never a guest of ours.
+        // Its workers run interpreters; none runs a guest inside this binary.
         (Role::Programs, Ok(control)) => serve_zygote(control, drop),
         (Role::Mounter, Ok(control)) => match serve_mounter(&control) {
             Ok(()) => std::process::exit(0),
-            Err(error) => complain(&error),
+            Err(error) => report(&error),
         },
         (Role::Warden, Ok(_)) => {
             serve_warden(std::io::stdin().lock());
@@ -45,11 +45,11 @@ pub(crate) fn run(role: Role) -> ! {
             | Role::Supervisor
             | Role::McpCommand,
             Err(error),
-        ) => complain(&error),
+        ) => report(&error),
     }
     std::process::exit(2)
 }
 
-fn complain(error: &dyn std::error::Error) {
-    let _ = writeln!(std::io::stderr(), "error: this role cannot be taken: {error}");
+fn report(error: &dyn std::error::Error) {
+    let _ = writeln!(std::io::stderr(), "error: cannot start in this role: {error}");
 }

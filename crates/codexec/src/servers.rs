@@ -1,8 +1,8 @@
-//! Which files name the user's servers, and what they say now.
+//! The files that name the user's MCP servers, and the servers in them.
 
 mod approvals;
+mod config_editor;
 mod control;
-mod own_file;
 mod reload;
 
 use std::collections::HashMap;
@@ -10,62 +10,63 @@ use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use codexec_gateway::{
-    Approvals, Client, Document, Holds, Parsed, Place, Problem, ProjectServers, Reach, Scope,
-    ServerApprovals, ServerConfig, Tuning, Whereabouts, World, merge, parse, places, read_text,
-    replaced, unreadable,
+    ClaudeApprovals, ConfigDocument, ConfigEnv, ConfigLocation, ConfigOwner, ConfigProblem,
+    ConfigScope, ConfigSource, LocationEnv, LocationKind, ParsedConfig, ProjectServers,
+    ServerApprovals, ServerConfig, ServerTuning, find_config_locations, find_replaced_system,
+    merge_configs, parse_config, read_text, unreadable_config,
 };
 use codexec_types::GuestPaths;
 
+pub(crate) use config_editor::ConfigEditor;
 pub(crate) use control::ask_for_restart;
-pub(crate) use own_file::OwnFile;
-pub(crate) use reload::Reload;
+pub(crate) use reload::Reloader;
 
 use codexec_server::{Toolset, Toolsets};
 
-use crate::config::Discovery;
+use crate::config::DiscoverySettings;
 use crate::env;
 
-/// Files that an entry refers to: variables, secrets.
+/// The size limit of files that an entry refers to, such as `envFile`.
 const MAX_SMALL_FILE_BYTES: u64 = 64 << 10;
-/// Files of one folder.
+/// The most files that are read from one folder.
 const MAX_FILES: usize = 200;
 
-/// The files, and the last good that each gave.
-pub(crate) struct Sources {
-    /// Our own settings.
+/// The server files, and the last valid content of each.
+pub(crate) struct ServerSources {
+    /// The path of `config.toml`.
     own: PathBuf,
     named: Vec<PathBuf>,
-    rules: Rules,
-    /// The systems whose toolset is chosen.
-    replaced: Vec<Client>,
+    rules: ServerRules,
+    /// The seeds whose toolset is chosen.
+    replaced: Vec<ConfigOwner>,
     user_home: Option<PathBuf>,
     here: Option<PathBuf>,
-    /// Our own binary, without links.
+    /// The canonical path of codexec's own binary.
     program: PathBuf,
-    good: HashMap<(PathBuf, Reach), Parsed>,
-    /// What references in files stand for.
+    last_good: HashMap<(PathBuf, ConfigScope), ParsedConfig>,
+    /// Resolves `${VAR}` references in the files.
     variable: fn(&str) -> Option<String>,
 }
 
-/// What decides about the servers that files name.
-pub(crate) struct Rules {
-    pub(crate) discovery: Discovery,
+/// The rules for servers that files name.
+pub(crate) struct ServerRules {
+    pub(crate) discovery: DiscoverySettings,
     pub(crate) guest_paths: GuestPaths,
-    /// Not set: whatever is asked for, nothing is started.
+    /// `None` if no server will be started.
     pub(crate) approvals: Option<ServerApprovals>,
 }
 
-impl Sources {
+impl ServerSources {
     pub(crate) fn new(
         own: PathBuf,
         named: &[PathBuf],
-        mut rules: Rules,
+        mut rules: ServerRules,
         program: &Path,
-    ) -> Sources {
-        if !env::discovers() {
+    ) -> ServerSources {
+        if !env::is_discovery_enabled() {
             rules.discovery.clients.clear();
         }
-        Sources {
+        ServerSources {
             own,
             named: env::mcp_config_paths()
                 .into_iter()
@@ -77,30 +78,30 @@ impl Sources {
             user_home: env::user_home(),
             here: std::env::current_dir().ok(),
             program: program.canonicalize().unwrap_or_else(|_| program.to_owned()),
-            good: HashMap::new(),
+            last_good: HashMap::new(),
             variable: env::variable,
         }
     }
 
-    /// What the files of one system that we replace say, and those that were named; or these alone.
-    /// References to variables are kept as our own file writes them.
-    pub(crate) fn of_system(
-        client: Option<Client>,
+    /// Reads the servers from the files of one seed and the `named` files, or from these alone.
+    /// References to variables stay references, in the syntax of `config.toml`.
+    pub(crate) fn read_system(
+        client: Option<ConfigOwner>,
         named: Vec<PathBuf>,
         is_alone: bool,
-    ) -> anyhow::Result<Parsed> {
+    ) -> anyhow::Result<ParsedConfig> {
         let from_variables = match client {
             _ if is_alone => Vec::new(),
-            Some(Client::CodeExecutor) => env::mcp_config_paths(),
-            Some(Client::CodeExecutionMode) => env::servers_config().into_iter().collect(),
+            Some(ConfigOwner::CodeExecutor) => env::mcp_config_paths(),
+            Some(ConfigOwner::CodeExecutionMode) => env::servers_config().into_iter().collect(),
             Some(_) | None => Vec::new(),
         };
         let clients = client.filter(|_| !is_alone).into_iter().collect();
-        let mut sources = Sources {
+        let mut sources = ServerSources {
             own: PathBuf::new(),
             named: named.into_iter().chain(from_variables).collect(),
-            rules: Rules {
-                discovery: Discovery {
+            rules: ServerRules {
+                discovery: DiscoverySettings {
                     clients,
                     has_project_files: false,
                     project_servers: ProjectServers::Off,
@@ -112,85 +113,87 @@ impl Sources {
             user_home: env::user_home(),
             here: std::env::current_dir().ok(),
             program: PathBuf::new(),
-            good: HashMap::new(),
+            last_good: HashMap::new(),
             variable: |name| env::variable(name).map(|_| format!("${{{name}}}")),
         };
-        sources.first()
+        sources.read_at_start()
     }
 
-    /// The files of the systems whose toolset is chosen are read too, if files of other programs
-    /// are, and the systems themselves are left out.
-    pub(crate) fn stand_for(&mut self, toolsets: &Toolsets, discovers: bool) {
-        self.replaced = toolsets.iter().filter_map(system).collect();
+    /// Treats the chosen toolsets' seeds as replaced: disables the seeds themselves as servers, and
+    /// reads their server files too if `discovers`.
+    pub(crate) fn replace_systems(&mut self, toolsets: &Toolsets, discovers: bool) {
+        self.replaced = toolsets.iter().filter_map(replaced_client).collect();
         if discovers {
             self.rules.discovery.clients.extend(&self.replaced);
         }
     }
 
-    /// What they say at the start: a file that somebody named has to be there and whole.
-    pub(crate) fn first(&mut self) -> anyhow::Result<Parsed> {
+    /// Reads the servers at start-up. A file that the user named must exist and be valid.
+    pub(crate) fn read_at_start(&mut self) -> anyhow::Result<ParsedConfig> {
         let all = self.read();
-        let is_fatal =
-            |problem: &&Problem| problem.client == Client::Named && problem.server.is_none();
+        let is_fatal = |problem: &&ConfigProblem| {
+            problem.client == ConfigOwner::Named && problem.server.is_none()
+        };
         if let Some(problem) = all.problems.iter().find(is_fatal) {
             bail!("{problem}");
         }
         Ok(all)
     }
 
-    /// What they say now. A file that has become broken keeps what it said before.
-    pub(crate) fn read(&mut self) -> Parsed {
+    /// Reads the servers. A file that has become invalid keeps its last valid content.
+    pub(crate) fn read(&mut self) -> ParsedConfig {
         let mut documents = HashMap::new();
-        let approvals = self.approvals(&mut documents);
-        let places = self.places();
+        let approvals = self.read_claude_approvals(&mut documents);
+        let places = self.source_files();
         let files = places.into_iter().filter_map(|place| {
             let document = documents
                 .entry((place.path.clone(), place.client))
-                .or_insert_with(|| document(&place));
-            let parsed = self.parsed(&place, document.as_ref()?, &approvals);
+                .or_insert_with(|| read_document(&place));
+            let parsed = self.parse_source(&place, document.as_ref()?, &approvals);
             Some((place, parsed))
         });
-        let files: Vec<(Place, Parsed)> = files.collect();
-        let known: Vec<_> = files.iter().map(|(place, _)| key(place)).collect();
-        self.good.retain(|key, _| known.contains(key));
-        let mut files: Vec<(Place, Parsed)> = files
+        let files: Vec<(ConfigLocation, ParsedConfig)> = files.collect();
+        let known: Vec<_> = files.iter().map(|(place, _)| source_key(place)).collect();
+        self.last_good.retain(|key, _| known.contains(key));
+        let mut files: Vec<(ConfigLocation, ParsedConfig)> = files
             .into_iter()
             .map(|(place, parsed)| {
-                let parsed = self.last_good(&place, parsed);
+                let parsed = self.or_last_good(&place, parsed);
                 (place, parsed)
             })
             .collect();
-        self.settle(&mut files, &approvals);
-        let mut all = merge(files.into_iter().map(|(_, parsed)| parsed).collect());
+        self.apply_approvals(&mut files, &approvals);
+        let mut all = merge_configs(files.into_iter().map(|(_, parsed)| parsed).collect());
         self.leave_out_replaced(&mut all);
         all
     }
 
-    /// A system that we stand for would only run the same code again. The user may say otherwise.
-    fn leave_out_replaced(&self, all: &mut Parsed) {
+    /// Disables replaced seeds, unless the user enabled them: they would run the same code again.
+    fn leave_out_replaced(&self, all: &mut ParsedConfig) {
         for found in all.servers.iter_mut().filter(|found| found.off.is_none()) {
             let name = &found.config.name;
-            let is_wanted = |t: &Tuning| t.name == *name && t.is_on == Some(true);
-            let system = replaced(&found.config).filter(|client| self.replaced.contains(client));
+            let is_wanted = |t: &ServerTuning| t.name == *name && t.is_on == Some(true);
+            let system =
+                find_replaced_system(&found.config).filter(|client| self.replaced.contains(client));
             if let Some(system) = system
                 && !all.tunings.iter().any(is_wanted)
             {
                 found.off = Some(format!(
-                    "codexec stands for it with the toolset {}; `codexec servers enable {name}` \
-                     uses it all the same",
+                    "codexec replaces it with the toolset {}; `codexec servers enable {name}` \
+                     enables it anyway",
                     system.name()
                 ));
             }
         }
     }
 
-    fn parsed(
+    fn parse_source(
         &self,
-        place: &Place,
-        document: &Result<Document, String>,
-        approvals: &Approvals,
-    ) -> Parsed {
-        let world = World {
+        place: &ConfigLocation,
+        document: &Result<ConfigDocument, String>,
+        approvals: &ClaudeApprovals,
+    ) -> ParsedConfig {
+        let world = ConfigEnv {
             home: self.user_home.as_deref(),
             here: self.here.as_deref(),
             variable: &self.variable,
@@ -198,7 +201,7 @@ impl Sources {
             is_own_program: &|command| self.is_own_program(command),
         };
         let (client, reach) = (place.client, place.reach);
-        let scope = Scope {
+        let scope = ConfigSource {
             source: &place.path,
             client,
             reach,
@@ -208,64 +211,78 @@ impl Sources {
             world,
         };
         match document {
-            Ok(document) => parse(document, &scope),
-            Err(why) => unreadable(why, &scope),
+            Ok(document) => parse_config(document, &scope),
+            Err(why) => unreadable_config(why, &scope),
         }
     }
 
-    /// What our own file would say if this were its text.
-    pub(crate) fn own_text(&self, text: &str) -> Parsed {
+    /// Parses `text` as if it were the content of `config.toml`.
+    pub(crate) fn parse_own_text(&self, text: &str) -> ParsedConfig {
         let path = self.own.clone();
-        let place = Place { client: Client::Own, reach: Reach::Own, path, holds: Holds::File };
-        let document = Ok(Document::new(text, Client::Own));
-        self.parsed(&place, &document, &Approvals::default())
+        let place = ConfigLocation {
+            client: ConfigOwner::Codexec,
+            reach: ConfigScope::Own,
+            path,
+            holds: LocationKind::File,
+        };
+        let document = Ok(ConfigDocument::new(text, ConfigOwner::Codexec));
+        self.parse_source(&place, &document, &ClaudeApprovals::default())
     }
 
-    fn last_good(&mut self, place: &Place, mut parsed: Parsed) -> Parsed {
+    fn or_last_good(&mut self, place: &ConfigLocation, mut parsed: ParsedConfig) -> ParsedConfig {
         if !parsed.is_broken {
-            self.good.insert(key(place), parsed.clone());
+            self.last_good.insert(source_key(place), parsed.clone());
             return parsed;
         }
-        if let Some(good) = self.good.get(&key(place)) {
-            parsed.servers.clone_from(&good.servers);
-            parsed.tunings.clone_from(&good.tunings);
+        if let Some(last_good) = self.last_good.get(&source_key(place)) {
+            parsed.servers.clone_from(&last_good.servers);
+            parsed.tunings.clone_from(&last_good.tunings);
             for problem in &mut parsed.problems {
-                problem.what.push_str("; what it said before still holds");
+                problem.what.push_str("; its last valid content still applies");
             }
         }
         parsed
     }
 
-    /// Farthest first, every file by itself.
-    fn places(&self) -> Vec<Place> {
+    /// Returns all files, in ascending order of precedence; folders are expanded.
+    fn source_files(&self) -> Vec<ConfigLocation> {
         let whereabouts = self.whereabouts();
         let mut found = Vec::new();
-        for place in places(&self.rules.discovery.clients, &whereabouts) {
-            if place.reach == Reach::Project && !self.rules.discovery.has_project_files {
+        for place in find_config_locations(&self.rules.discovery.clients, &whereabouts) {
+            if place.reach == ConfigScope::Project && !self.rules.discovery.has_project_files {
                 continue;
             }
             match place.holds {
-                Holds::File => found.push(place),
-                Holds::Files => found.extend(files_of(&place)),
+                LocationKind::File => found.push(place),
+                LocationKind::Files => found.extend(list_json_files(&place)),
             }
         }
-        let holds = Holds::File;
-        let own = Place { client: Client::Own, reach: Reach::Own, path: self.own.clone(), holds };
+        let holds = LocationKind::File;
+        let own = ConfigLocation {
+            client: ConfigOwner::Codexec,
+            reach: ConfigScope::Own,
+            path: self.own.clone(),
+            holds,
+        };
         let named = self.named.iter().cloned();
-        let named =
-            named.map(|path| Place { client: Client::Named, reach: Reach::Named, path, holds });
+        let named = named.map(|path| ConfigLocation {
+            client: ConfigOwner::Named,
+            reach: ConfigScope::Named,
+            path,
+            holds,
+        });
         found.into_iter().chain([own]).chain(named).collect()
     }
 
-    fn whereabouts(&self) -> Whereabouts<'_> {
-        Whereabouts {
+    fn whereabouts(&self) -> LocationEnv<'_> {
+        LocationEnv {
             home: self.user_home.as_deref(),
             here: self.here.as_deref(),
             variable: &env::variable,
         }
     }
 
-    /// Whether a command is our binary, by whichever name or link.
+    /// Returns true if a command is codexec's own binary, under any name or link.
     fn is_own_program(&self, command: &str) -> bool {
         let is_own = |path: &Path| path.canonicalize().is_ok_and(|real| real == self.program);
         if command.contains('/') {
@@ -277,20 +294,20 @@ impl Sources {
             .is_some_and(|path| is_own(&path))
     }
 
-    /// Files and folders whose change is a change of what is said.
-    fn watched(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
+    /// Returns the files and folders whose changes can change the servers.
+    fn paths_to_watch(&self) -> (Vec<PathBuf>, Vec<PathBuf>) {
         let whereabouts = self.whereabouts();
-        let (files, folders): (Vec<Place>, Vec<Place>) =
-            places(&self.rules.discovery.clients, &whereabouts)
+        let (files, folders): (Vec<ConfigLocation>, Vec<ConfigLocation>) =
+            find_config_locations(&self.rules.discovery.clients, &whereabouts)
                 .into_iter()
-                .partition(|place| place.holds == Holds::File);
+                .partition(|place| place.holds == LocationKind::File);
         let mut files: Vec<PathBuf> = files.into_iter().map(|place| place.path).collect();
-        if self.rules.discovery.clients.contains(&Client::ClaudeCode) {
+        if self.rules.discovery.clients.contains(&ConfigOwner::ClaudeCode) {
             files.extend(whereabouts.claude_settings());
         }
         files.push(self.own.clone());
         files.extend(self.named.iter().cloned());
-        // Relative ones are named from here on, wherever we may go.
+        // Relative paths are fixed now, so that a later chdir does not change their meaning.
         let whole = |path: PathBuf| std::path::absolute(&path).unwrap_or(path);
         let folders = folders.into_iter().map(|place| place.path);
         let approvals = self.rules.approvals.iter().map(|kept| kept.folder().to_owned());
@@ -298,18 +315,18 @@ impl Sources {
     }
 }
 
-/// Whose files and servers a toolset stands for.
-pub(crate) fn system(toolset: Toolset) -> Option<Client> {
+/// Returns the client that a toolset replaces.
+pub(crate) fn replaced_client(toolset: Toolset) -> Option<ConfigOwner> {
     match toolset {
-        Toolset::CodeExecutor => Some(Client::CodeExecutor),
-        Toolset::CodeExecutionMode => Some(Client::CodeExecutionMode),
-        Toolset::Mcpproxy => Some(Client::Mcpproxy),
+        Toolset::CodeExecutor => Some(ConfigOwner::CodeExecutor),
+        Toolset::CodeExecutionMode => Some(ConfigOwner::CodeExecutionMode),
+        Toolset::Mcpproxy => Some(ConfigOwner::Mcpproxy),
         Toolset::Codexec | Toolset::Compact | Toolset::Direct => None,
     }
 }
 
-/// Those that are not switched off.
-pub(crate) fn used(parsed: &Parsed) -> Vec<ServerConfig> {
+/// Returns the enabled servers.
+pub(crate) fn enabled_configs(parsed: &ParsedConfig) -> Vec<ServerConfig> {
     parsed
         .servers
         .iter()
@@ -318,8 +335,8 @@ pub(crate) fn used(parsed: &Parsed) -> Vec<ServerConfig> {
         .collect()
 }
 
-/// The names of those that wait for the user's approval.
-pub(crate) fn waiting(parsed: &Parsed) -> Vec<String> {
+/// Returns the names of servers that wait for the user's approval.
+pub(crate) fn waiting_names(parsed: &ParsedConfig) -> Vec<String> {
     let waiting = parsed.waiting.iter().filter(|found| found.off.is_none());
     let mut names: Vec<String> = waiting.map(|found| found.config.name.to_string()).collect();
     names.sort();
@@ -327,18 +344,18 @@ pub(crate) fn waiting(parsed: &Parsed) -> Vec<String> {
     names
 }
 
-/// `None` for a file that is not there.
-type Documents = HashMap<(PathBuf, Client), Option<Result<Document, String>>>;
+/// Parsed files; `None` for a missing file.
+type Documents = HashMap<(PathBuf, ConfigOwner), Option<Result<ConfigDocument, String>>>;
 
-fn key(place: &Place) -> (PathBuf, Reach) {
+fn source_key(place: &ConfigLocation) -> (PathBuf, ConfigScope) {
     (place.path.clone(), place.reach)
 }
 
-fn document(place: &Place) -> Option<Result<Document, String>> {
+fn read_document(place: &ConfigLocation) -> Option<Result<ConfigDocument, String>> {
     let (path, client) = (&place.path, place.client);
-    match read_text(path, Document::max_bytes(client, path)) {
-        Ok(text) => Some(Ok(Document::at(path, &text, client))),
-        Err(error) if is_absent(&error) && client != Client::Named => None,
+    match read_text(path, ConfigDocument::max_bytes(client, path)) {
+        Ok(text) => Some(Ok(ConfigDocument::from_file(path, &text, client))),
+        Err(error) if is_absent(&error) && client != ConfigOwner::Named => None,
         Err(error) => Some(Err(format!("it cannot be read: {error}"))),
     }
 }
@@ -347,13 +364,13 @@ fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory)
 }
 
-fn files_of(folder: &Place) -> Vec<Place> {
+fn list_json_files(folder: &ConfigLocation) -> Vec<ConfigLocation> {
     let Ok(entries) = std::fs::read_dir(&folder.path) else { return Vec::new() };
     let paths = entries.flatten().map(|entry| entry.path());
     let mut paths: Vec<PathBuf> =
         paths.filter(|path| path.extension().is_some_and(|end| end == "json")).collect();
     paths.sort();
     paths.truncate(MAX_FILES);
-    let place = |path| Place { path, holds: Holds::File, ..folder.clone() };
+    let place = |path| ConfigLocation { path, holds: LocationKind::File, ..folder.clone() };
     paths.into_iter().map(place).collect()
 }

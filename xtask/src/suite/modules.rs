@@ -1,4 +1,4 @@
-//! Which interpreter, and which of its tests.
+//! The interpreter, and the modules of its own tests.
 
 use std::{
     fs,
@@ -9,15 +9,15 @@ use anyhow::{Context, Result, bail};
 
 use crate::step;
 
-/// Fewer say little.
-const FEWEST: usize = 200;
+/// An interpreter with fewer test files is not worth comparing.
+const MIN_FILES: usize = 200;
 
 const PROBE: &str = "import os, sys, test
 print(os.path.realpath(sys.executable)); print(os.path.dirname(test.__file__))";
 
-/// Not run on either side: what is about a display, about a network, or takes minutes.
-const LEFT_OUT: &[&str] = &[
-    // A display.
+/// Modules that are not run: they need a display or a network, or take minutes.
+const EXCLUDED: &[&str] = &[
+    // Need a display.
     "test_idle",
     "test_tcl",
     "test_tix",
@@ -28,7 +28,7 @@ const LEFT_OUT: &[&str] = &[
     "test_ttk_guionly",
     "test_ttk_textonly",
     "test_turtle",
-    // A network: a guest has none, and some of these wait for it.
+    // Need a network: a guest has none, and some of these wait for one.
     "test_asynchat",
     "test_asyncio",
     "test_asyncore",
@@ -54,7 +54,7 @@ const LEFT_OUT: &[&str] = &[
     "test_urllibnet",
     "test_xmlrpc",
     "test_xmlrpc_net",
-    // Minutes, or more memory and disk than most machines have.
+    // Take minutes, or more memory and disk than most machines have.
     "test__xxsubinterpreters",
     "test_bigaddrspace",
     "test_bigmem",
@@ -81,27 +81,27 @@ const LEFT_OUT: &[&str] = &[
     "test_zipfile64",
 ];
 
-pub(super) struct Interpreter {
+pub(super) struct PythonInterpreter {
     pub(super) program: PathBuf,
     tests: PathBuf,
 }
 
-impl Interpreter {
-    /// The named one, or the first that has its tests with it: Debian's has only a few.
-    pub(super) fn find(named: Option<&Path>) -> Result<Interpreter> {
+impl PythonInterpreter {
+    /// Finds the named interpreter, or the first one that includes its tests (Debian's has few).
+    pub(super) fn find(named: Option<&Path>) -> Result<PythonInterpreter> {
         let usual = ["python3", "/usr/local/bin/python3", "/usr/bin/python3"].map(Path::new);
         let candidates = named.map_or_else(|| usual.to_vec(), |named| vec![named]);
-        let found = candidates.iter().filter_map(|program| Interpreter::ask(program));
-        let mut fit = found.filter(|found| found.all().is_ok_and(|all| all.len() >= FEWEST));
+        let found = candidates.iter().filter_map(|program| PythonInterpreter::probe(program));
+        let mut fit = found.filter(|found| found.all().is_ok_and(|all| all.len() >= MIN_FILES));
         fit.next().with_context(|| {
             format!(
-                "no interpreter with at least {FEWEST} files of its own tests among {candidates:?}; \
-                 name one with --interpreter"
+                "none of {candidates:?} has at least {MIN_FILES} files of its own tests; name \
+                 another with --interpreter"
             )
         })
     }
 
-    fn ask(program: &Path) -> Option<Interpreter> {
+    fn probe(program: &Path) -> Option<PythonInterpreter> {
         let probe = || {
             let mut command = step::command(program);
             command.args(["-c", PROBE]);
@@ -112,17 +112,17 @@ impl Interpreter {
         }
         let said = step::output(&mut probe()).ok()?;
         let mut lines = said.lines().map(PathBuf::from);
-        Some(Interpreter { program: lines.next()?, tests: lines.next()? })
+        Some(PythonInterpreter { program: lines.next()?, tests: lines.next()? })
     }
 
     pub(super) fn modules(&self, only: &[String]) -> Result<Vec<String>> {
         let mut modules = self.all()?;
         modules.retain(|name| match only {
-            [] => !LEFT_OUT.contains(&name.as_str()),
+            [] => !EXCLUDED.contains(&name.as_str()),
             only => only.contains(name),
         });
-        if modules.is_empty() || (only.is_empty() && modules.len() < FEWEST) {
-            bail!("{} test files are too few", modules.len());
+        if modules.is_empty() || (only.is_empty() && modules.len() < MIN_FILES) {
+            bail!("only {} test files found", modules.len());
         }
         Ok(modules)
     }

@@ -1,6 +1,6 @@
-"""Runs one module of CPython's own tests in this interpreter, and gives what came of it.
+"""Runs one module of CPython's own tests in this interpreter, and returns the result.
 
-The same text runs in a guest and outside of one: only what is appended differs.
+The same text runs in a guest and outside; only the appended lines differ.
 """
 
 import io
@@ -9,7 +9,7 @@ import unittest
 
 from test import support
 
-# Nothing that needs a network, a display, much time or much disk.
+# Skip tests that need a network, a display, much time or much disk.
 support.use_resources = ()
 support.verbose = 0
 

@@ -1,4 +1,4 @@
-//! Who may use whom, from what cargo says of the workspace.
+//! Checks the dependencies of each crate against the tables below.
 
 use serde_json::Value;
 
@@ -32,16 +32,16 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-/// Which outside crate only some of ours may name; a `*` at the end is any rest. Change this
-/// table and deny.toml together.
-const OWNED: &[(&str, &[&str])] = &[
+/// Third-party crates that only some of our crates may use; a trailing `*` matches any suffix.
+/// Change this table and deny.toml together.
+const RESTRICTED: &[(&str, &[&str])] = &[
     ("rmcp", &["codexec-gateway", "codexec-server"]),
     ("rquickjs*", &["codexec-js"]),
     ("oxc*", &["codexec-js"]),
     ("rusqlite", &["codexec-store"]),
     ("landlock", &["codexec-sandbox"]),
     ("seccompiler", &["codexec-sandbox"]),
-    // The gateway ends the process groups of its servers, the server opens kept files link by link.
+    // The gateway kills process groups of its servers; the server opens stored files with openat.
     (
         "nix",
         &[
@@ -58,7 +58,7 @@ const OWNED: &[(&str, &[&str])] = &[
     ("anyhow", &["codexec", "xtask"]),
 ];
 
-/// Its tests stand for the whole product, so they may use what they like.
+/// The product's binary. Its dev-dependencies are unrestricted: its tests cover the whole product.
 const BINARY: &str = "codexec";
 
 pub(crate) fn check(metadata: &Value) -> Vec<String> {
@@ -78,7 +78,7 @@ fn check_package(package: &Value) -> Vec<String> {
         )];
     };
     if package.get("features").and_then(Value::as_object).is_some_and(|all| !all.is_empty()) {
-        findings.push(format!("{manifest}: it has [features], make the choice a setting"));
+        findings.push(format!("{manifest}: [features] are not allowed, make the choice a setting"));
     }
     let dependencies = package.get("dependencies").and_then(Value::as_array);
     for dependency in dependencies.into_iter().flatten() {
@@ -93,11 +93,11 @@ fn check_package(package: &Value) -> Vec<String> {
                 list(allowed)
             ));
         }
-        if let Some((_, owners)) = OWNED.iter().find(|(pattern, _)| matches(pattern, used))
+        if let Some((_, owners)) = RESTRICTED.iter().find(|(pattern, _)| matches(pattern, used))
             && !owners.contains(&name)
         {
             findings.push(format!(
-                "{manifest}: `{used}` may be named only by {}, go through that crate",
+                "{manifest}: only {} may use `{used}`, go through that crate",
                 list(owners)
             ));
         }

@@ -1,53 +1,53 @@
-//! Size, names and attributes of the Rust files.
+//! Checks the size, names and attributes of Rust files.
 
-use super::Text;
+use super::TextFile;
 
 const FILE_LINES: usize = 700;
 const TYPES_LINES: usize = 3_000;
 const BAD_NAMES: &[&str] =
     &["utils.rs", "helpers.rs", "common.rs", "misc.rs", "manager.rs", "mod.rs"];
 
-/// The crates that may lift the ban on unsafe code.
-const UNSAFE: &[&str] = &["crates/codexec-sandbox/", "crates/codexec-js/"];
+/// The crates that may use unsafe code.
+const UNSAFE_ALLOWED: &[&str] = &["crates/codexec-sandbox/", "crates/codexec-js/"];
 
-pub(crate) fn check(files: &[Text]) -> Vec<String> {
+pub(crate) fn check(files: &[TextFile]) -> Vec<String> {
     let mut findings = Vec::new();
     let mut types_lines = 0;
     for file in files.iter().filter(|file| file.is_rust()) {
         let path = &file.path;
         let lines = file.text.lines().count();
         if lines > FILE_LINES {
-            findings.push(format!("{path}: it has {lines} lines, cut it below {FILE_LINES}"));
+            findings.push(format!("{path}: {lines} lines, split it below {FILE_LINES}"));
         }
         if path.starts_with("crates/codexec-types/src/") && !file.is_test() {
             types_lines += lines;
         }
         if BAD_NAMES.contains(&file.name()) {
-            findings.push(format!("{path}: the name says nothing, name it after what is in it"));
+            findings.push(format!("{path}: the name is too general, name it after its content"));
         }
         findings.extend(attributes(file));
     }
     if types_lines > TYPES_LINES {
         findings.push(format!(
-            "crates/codexec-types: it has {types_lines} lines, cut it below {TYPES_LINES}"
+            "crates/codexec-types: {types_lines} lines, keep it below {TYPES_LINES}"
         ));
     }
     findings
 }
 
-fn attributes(file: &Text) -> Vec<String> {
+fn attributes(file: &TextFile) -> Vec<String> {
     let mut findings = Vec::new();
-    let is_unsafe_allowed = UNSAFE.iter().any(|start| file.path.starts_with(start));
+    let is_unsafe_allowed = UNSAFE_ALLOWED.iter().any(|start| file.path.starts_with(start));
     for attribute in attributes_in(&file.text) {
         if attribute.contains(concat!("al", "low(")) {
             findings.push(format!(
-                "{}: it has an `allow` attribute, write `expect` with a reason",
+                "{}: has an `allow` attribute, write `expect` with a reason",
                 file.path
             ));
         }
         if attribute.contains("unsafe_code") && !is_unsafe_allowed {
             findings.push(format!(
-                "{}: it lifts `unsafe_code`, move the code to codexec-sandbox",
+                "{}: allows `unsafe_code`, move the code to codexec-sandbox",
                 file.path
             ));
         }
@@ -55,8 +55,7 @@ fn attributes(file: &Text) -> Vec<String> {
     findings
 }
 
-/// What stands between `#[` or `#![` at a line's start and the `]` at the same or another
-/// line's end.
+/// Returns the attributes in a file: from `#[` or `#![` at the start of a line to the next `]`.
 fn attributes_in(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut open: Option<String> = None;

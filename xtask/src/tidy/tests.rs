@@ -4,38 +4,41 @@ use super::*;
 
 #[test]
 fn an_allowed_edge_is_fine() {
-    edges("codexec-exec", &json!([used("codexec-sandbox"), used("tokio")]), &[]);
+    edges("codexec-exec", &json!([dependency("codexec-sandbox"), dependency("tokio")]), &[]);
 }
 
 #[test]
 fn a_forbidden_edge_is_found() {
     let finding = "crates/codexec-store/Cargo.toml: `codexec-store` may not use \
                    `codexec-gateway`, remove the dependency (allowed: codexec-types)";
-    edges("codexec-store", &json!([used("codexec-gateway")]), &[finding]);
-    edges("codexec-store", &json!([used_by_tests("codexec-gateway")]), &[finding]);
+    edges("codexec-store", &json!([dependency("codexec-gateway")]), &[finding]);
+    edges("codexec-store", &json!([dev_dependency("codexec-gateway")]), &[finding]);
 }
 
 #[test]
 fn the_binarys_tests_may_use_anything() {
-    edges("codexec", &json!([used_by_tests("rmcp")]), &[]);
-    let finding = "crates/codexec/Cargo.toml: `rmcp` may be named only by codexec-gateway, \
-                   codexec-server, go through that crate";
-    edges("codexec", &json!([used("rmcp")]), &[finding]);
+    edges("codexec", &json!([dev_dependency("rmcp")]), &[]);
+    let finding = "crates/codexec/Cargo.toml: only codexec-gateway, codexec-server \
+                   may use `rmcp`, go through that crate";
+    edges("codexec", &json!([dependency("rmcp")]), &[finding]);
 }
 
 #[test]
 fn heavy_dependencies_have_owners() {
-    edges("codexec-js", &json!([used("oxc_parser"), used("rquickjs")]), &[]);
-    let finding = "crates/codexec-exec/Cargo.toml: `oxc_parser` may be named only by codexec-js, \
+    edges("codexec-js", &json!([dependency("oxc_parser"), dependency("rquickjs")]), &[]);
+    let finding = "crates/codexec-exec/Cargo.toml: only codexec-js may use `oxc_parser`, \
                    go through that crate";
-    edges("codexec-exec", &json!([used("oxc_parser")]), &[finding]);
+    edges("codexec-exec", &json!([dependency("oxc_parser")]), &[finding]);
 }
 
 #[test]
 fn features_and_unknown_crates_are_found() {
     let package = json!({"name": "xtask", "dependencies": [], "features": {"fast": []}});
     let findings = crates::check(&json!({ "packages": [package] }));
-    assert_eq!(findings, ["xtask/Cargo.toml: it has [features], make the choice a setting"]);
+    assert_eq!(
+        findings,
+        ["xtask/Cargo.toml: [features] are not allowed, make the choice a setting"]
+    );
     let package = json!({"name": "codexec-core", "dependencies": [], "features": {}});
     assert_eq!(crates::check(&json!({ "packages": [package] })).len(), 1);
 }
@@ -43,13 +46,13 @@ fn features_and_unknown_crates_are_found() {
 #[test]
 fn sources_are_checked() {
     let lint = concat!("#[al", "low(dead_code)]\nfn f() {}\n");
-    source("crates/a/src/f.rs", lint, "it has an `allow` attribute, write `expect` with a reason");
+    source("crates/a/src/f.rs", lint, "has an `allow` attribute, write `expect` with a reason");
     let lifted = "#[expect(\n    unsafe_code,\n    reason = \"x\"\n)]\n";
-    let moved = "it lifts `unsafe_code`, move the code to codexec-sandbox";
+    let moved = "allows `unsafe_code`, move the code to codexec-sandbox";
     source("crates/codexec-exec/src/f.rs", lifted, moved);
     source("crates/codexec-sandbox/src/f.rs", lifted, "");
-    source("crates/a/src/f.rs", &"\n".repeat(701), "it has 701 lines, cut it below 700");
-    let name = "the name says nothing, name it after what is in it";
+    source("crates/a/src/f.rs", &"\n".repeat(701), "701 lines, split it below 700");
+    let name = "the name is too general, name it after its content";
     source("crates/a/src/utils.rs", "", name);
 }
 
@@ -59,24 +62,26 @@ fn threats_are_compared_in_both_directions() {
     let stops = concat!("// THREAT", "[ESC-2]: the root is empty\n");
     let tests = "#[test]\nfn esc_2_reads_nothing() {}\n";
     threats(table, stops, tests, &[]);
-    let no_code = concat!("docs/threats.md: no code says THREAT", "[ESC-2], mark what stops it");
+    let no_code =
+        concat!("docs/threats.md: no code has THREAT", "[ESC-2], mark the code that stops it");
     threats(table, "", tests, &[no_code]);
-    let no_test = "docs/threats.md: no test of ESC-2, write one called `esc_2_...`";
+    let no_test = "docs/threats.md: no test of ESC-2, write one named `esc_2_...`";
     threats(table, stops, "fn escape() {}", &[no_test]);
-    let unknown_test = "crates/a/tests/it/escape.rs: `esc_9_x` tests the threat ESC-9, add it to \
+    let unknown_test = "crates/a/tests/it/escape.rs: `esc_9_x` tests the unknown threat ESC-9, add it to \
                         docs/threats.md";
     threats(table, stops, &format!("{tests}async fn esc_9_x() {{}}"), &[unknown_test]);
     let other = concat!("// THREAT", "[NET-1]\n");
-    let unknown_tag = "crates/a/src/lib.rs: it names the threat NET-1, add it to docs/threats.md";
+    let unknown_tag =
+        "crates/a/src/lib.rs: marks the unknown threat NET-1, add it to docs/threats.md";
     threats(table, &format!("{stops}{other}"), tests, &[unknown_tag]);
 }
 
 #[test]
-fn texts_are_checked() {
+fn documents_are_checked() {
     text("README.md", "hello\n", &[]);
-    let long = "README.md: it has 81 lines, keep it to 80 and move the rest to docs";
+    let long = "README.md: 81 lines, keep it to 80 and move the rest to docs";
     text("README.md", &"\n".repeat(81), &[long]);
-    let missing = "README.md: it is missing, write one screen";
+    let missing = "README.md: missing, write one screen";
     let path = concat!("see `/wo", "rk/x`\nnot/wo", "rk/x");
     let machine = concat!("a.md:1: `/wo", "rk/` is a path of one machine, write it relative");
     text("a.md", path, &[missing, machine]);
@@ -90,11 +95,11 @@ fn edges(name: &str, dependencies: &Value, expected: &[&str]) {
     assert_eq!(crates::check(&json!({ "packages": [package] })), expected);
 }
 
-fn used(name: &str) -> Value {
+fn dependency(name: &str) -> Value {
     json!({"name": name, "kind": null})
 }
 
-fn used_by_tests(name: &str) -> Value {
+fn dev_dependency(name: &str) -> Value {
     json!({"name": name, "kind": "dev"})
 }
 
@@ -117,9 +122,9 @@ fn threats(table: &str, stops: &str, tests: &str, expected: &[&str]) {
 
 #[track_caller]
 fn text(path: &str, text: &str, expected: &[&str]) {
-    assert_eq!(texts::check(&[file(path, text)]), expected);
+    assert_eq!(documents::check(&[file(path, text)]), expected);
 }
 
-fn file(path: &str, text: &str) -> Text {
-    Text { path: path.to_owned(), text: text.to_owned() }
+fn file(path: &str, text: &str) -> TextFile {
+    TextFile { path: path.to_owned(), text: text.to_owned() }
 }

@@ -1,15 +1,15 @@
-//! A threat stands in docs/threats.md, in the code that stops it, and in a test's name.
+//! Checks that every threat has a row in docs/threats.md, a marker in the code, and a test.
 
 use std::collections::BTreeSet;
 
-use super::Text;
+use super::TextFile;
 
 const TABLE: &str = "docs/threats.md";
 const TAG: &str = concat!("THREAT", "[");
 
-pub(crate) fn check(files: &[Text]) -> Vec<String> {
+pub(crate) fn check(files: &[TextFile]) -> Vec<String> {
     let Some(table) = files.iter().find(|file| file.path == TABLE) else {
-        return vec![format!("{TABLE}: it is missing, write the table of threats")];
+        return vec![format!("{TABLE}: missing, write the table of threats")];
     };
     let known: BTreeSet<&str> = table.text.lines().filter_map(row_id).collect();
     let crates = || files.iter().filter(|file| file.path.starts_with("crates/"));
@@ -19,7 +19,7 @@ pub(crate) fn check(files: &[Text]) -> Vec<String> {
         let path = &file.path;
         for id in tags(&file.text) {
             if !known.contains(id) {
-                findings.push(format!("{path}: it names the threat {id}, add it to {TABLE}"));
+                findings.push(format!("{path}: marks the unknown threat {id}, add it to {TABLE}"));
             }
             if !file.is_test() {
                 stopped.insert(id.to_owned());
@@ -31,23 +31,25 @@ pub(crate) fn check(files: &[Text]) -> Vec<String> {
             if known.contains(id.as_str()) {
                 tested.insert(id);
             } else if is_family {
-                findings.push(format!("{path}: `{name}` tests the threat {id}, add it to {TABLE}"));
+                findings.push(format!(
+                    "{path}: `{name}` tests the unknown threat {id}, add it to {TABLE}"
+                ));
             }
         }
     }
     for id in known {
         if !stopped.contains(id) {
-            findings.push(format!("{TABLE}: no code says {TAG}{id}], mark what stops it"));
+            findings.push(format!("{TABLE}: no code has {TAG}{id}], mark the code that stops it"));
         }
         if !tested.contains(id) {
             let start = id.to_lowercase().replace('-', "_");
-            findings.push(format!("{TABLE}: no test of {id}, write one called `{start}_...`"));
+            findings.push(format!("{TABLE}: no test of {id}, write one named `{start}_...`"));
         }
     }
     findings
 }
 
-/// `ESC-2` of `| ESC-2 | guest code reads ...`.
+/// Returns `ESC-2` for `| ESC-2 | guest code reads ...`.
 fn row_id(line: &str) -> Option<&str> {
     let (id, _) = line.strip_prefix("| ")?.split_once(" |")?;
     is_id(id).then_some(id)
@@ -70,14 +72,14 @@ fn family(id: &str) -> &str {
     id.split('-').next().unwrap_or_default()
 }
 
-/// The name in `async fn esc_2_reads_nothing() {`.
+/// Returns the name in `async fn esc_2_reads_nothing() {`.
 fn function(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let line = line.strip_prefix("async ").unwrap_or(line).strip_prefix("fn ")?;
     line.split(['(', '<']).next()
 }
 
-/// `ESC-2` for `esc_2_reads_nothing`.
+/// Returns `ESC-2` for `esc_2_reads_nothing`.
 fn test_id(name: &str) -> Option<String> {
     let (family, rest) = name.split_once('_')?;
     let (number, _) = rest.split_once('_')?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use codexec_types::{Artifact, Changes, NotWritten};
+use codexec_types::{Artifact, FileChanges, NotWritten};
 
 /// Maximum number of listed files that were written, and of files that were not.
 const MAX_WRITTEN: usize = 200;
@@ -11,7 +11,7 @@ const MAX_NOT_WRITTEN: usize = 50;
 
 #[derive(Default)]
 pub(crate) struct ChangeReport {
-    changes: Changes,
+    changes: FileChanges,
     written: usize,
     not_written: usize,
 }
@@ -51,7 +51,7 @@ impl ChangeReport {
         self.add_conflict(path, &format!("it could not be written: {error}"));
     }
 
-    pub(crate) fn into_changes(mut self) -> Changes {
+    pub(crate) fn into_changes(mut self) -> FileChanges {
         let changes = &mut self.changes;
         for list in [&mut changes.created, &mut changes.modified, &mut changes.deleted] {
             list.sort_by(|a, b| a.path.cmp(&b.path));

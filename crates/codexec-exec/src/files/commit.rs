@@ -7,7 +7,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use codexec_types::Changes;
+use codexec_types::FileChanges;
 
 use super::artifact_copies::ArtifactCopies;
 use super::change_report::ChangeReport;
@@ -77,7 +77,7 @@ struct Folder {
 
 impl Commit<'_> {
     /// Commits every entry. An entry that fails is reported as a conflict.
-    pub(crate) fn run(mut self) -> Changes {
+    pub(crate) fn run(mut self) -> FileChanges {
         self.commit_folder(Path::new(""), Folder::default());
         self.delete_entries();
         self.ledger.settle(self.target);

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use codexec_types::Changes;
+use codexec_types::FileChanges;
 
 use super::artifact_copies::ArtifactCopies;
 use super::change_report::ChangeReport;
@@ -24,7 +24,7 @@ pub(crate) fn collect(
     workspace: OwnedFd,
     before: &WorkspaceFiles,
     keep: &Path,
-) -> (Changes, WorkspaceFiles) {
+) -> (FileChanges, WorkspaceFiles) {
     let tree = DirTree::new(workspace);
     let after = list_files(&tree);
     let (mut report, mut copies) = (ChangeReport::default(), ArtifactCopies::new(keep));

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_sandbox::{Command, First, ask_program};
+use codexec_sandbox::{FirstProcess, ProgramCommand, query_program};
 
 use super::{
     Interpreter, SHIM_DIR, add_shared_packages, check_origin, find_on_path, guest_environment,
@@ -46,7 +46,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
         problem(format!("there is no node on PATH; {hint}"))
     })?;
     check_origin(&program, settings)?;
-    let version = ask_program(&program, &["--version"], &[], QUERY_TIMEOUT).map_err(|error| {
+    let version = query_program(&program, &["--version"], &[], QUERY_TIMEOUT).map_err(|error| {
         let hint = "name a working one with `node.interpreter` in config.toml";
         problem(format!("{} cannot be started ({error}); {hint}", program.display()))
     })?;
@@ -69,7 +69,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     arguments.push(format!("{SHIM_DIR}/guest.mjs"));
     let environment = guest_environment(settings, real.parent());
     let name = format!("{} {version}", real.display());
-    let first = First::Started(Command { program: real, arguments, environment });
+    let first = FirstProcess::Started(ProgramCommand { program: real, arguments, environment });
     Ok(Interpreter { launch: make_launch(settings, rootfs), first, python: None, packages, name })
 }
 

@@ -1,7 +1,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_sandbox::{Command, Entry, First, Launch, ask_program};
+use codexec_sandbox::{FirstProcess, Launch, ProgramCommand, WorkerEntry, query_program};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -77,7 +77,7 @@ struct PythonInfo {
 
 /// The interpreter to keep warm: its command and its first message.
 pub(crate) struct PythonZygote {
-    pub(crate) command: Command,
+    pub(crate) command: ProgramCommand,
     pub(crate) message: serde_json::Value,
 }
 
@@ -117,7 +117,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
     let launch = make_launch(settings, rootfs);
     let zygote = make_zygote(settings, &about, &shown, &launch)?;
     let name = format!("{} {version}", about.executable.display());
-    Ok(Interpreter { launch, first: First::Enters, python: Some(zygote), packages, name })
+    Ok(Interpreter { launch, first: FirstProcess::Enters, python: Some(zygote), packages, name })
 }
 
 fn find_program(settings: &Settings) -> Result<PathBuf, ExecError> {
@@ -159,7 +159,7 @@ fn query(program: &Path, settings: &Settings) -> Result<PythonInfo, ExecError> {
     if let Some(home) = &settings.home {
         environment.push(("HOME".to_owned(), home.clone().into_os_string()));
     }
-    let output = ask_program(program, &ARGUMENTS, &environment, QUERY_TIMEOUT);
+    let output = query_program(program, &ARGUMENTS, &environment, QUERY_TIMEOUT);
     let output = output.map_err(|error| broken(error.to_string()))?;
     serde_json::from_str(output.trim()).map_err(|_| broken(format!("it said {:?}", output.trim())))
 }
@@ -170,13 +170,13 @@ fn make_zygote(
     shown: &[PathBuf],
     launch: &Launch,
 ) -> Result<PythonZygote, ExecError> {
-    let entry = Entry::new(launch).ok_or_else(|| {
+    let entry = WorkerEntry::new(launch).ok_or_else(|| {
         let arch = std::env::consts::ARCH;
         ExecError::Interpreter(format!("there is no system-call filter for {arch}"))
     })?;
     let bin = about.executable.parent();
     let arguments = ["-I", "-B", "/opt/codexec/zygote.py"].map(str::to_owned).to_vec();
-    let command = Command {
+    let command = ProgramCommand {
         program: about.executable.clone(),
         arguments,
         environment: guest_environment(settings, bin.filter(|bin| !bin.starts_with("/usr"))),

@@ -11,7 +11,7 @@ use std::sync::{Arc, Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use codexec_sandbox::{WorkerHandles, hurry_thread};
+use codexec_sandbox::{WorkerHandles, raise_thread_priority};
 
 use super::MemoryMeter;
 
@@ -73,7 +73,7 @@ impl MemoryGuard {
         if !state.is_started {
             let shared = Arc::clone(&self.0);
             thread::Builder::new().name("memory".to_owned()).spawn(move || {
-                hurry_thread();
+                raise_thread_priority();
                 serve(&shared);
             })?;
             state.is_started = true;

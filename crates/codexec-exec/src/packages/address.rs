@@ -6,11 +6,11 @@ use url::Url;
 
 /// The URL of a package index.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Index(Url);
+pub struct PackageIndex(Url);
 
 /// A host with a port, in its canonical spelling.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Host {
+pub struct IndexHost {
     name: String,
     port: u16,
 }
@@ -25,15 +25,15 @@ pub enum InvalidAddress {
     Host(String),
 }
 
-impl Index {
-    pub fn parse(text: &str) -> Result<Index, InvalidAddress> {
+impl PackageIndex {
+    pub fn parse(text: &str) -> Result<PackageIndex, InvalidAddress> {
         let invalid = || InvalidAddress::Index(redact_password(text));
         let url = Url::parse(text.trim()).map_err(|_| invalid())?;
         let is_plain = matches!(url.scheme(), "http" | "https")
             && url.has_host()
             && url.query().is_none()
             && url.fragment().is_none();
-        if is_plain { Ok(Index(url)) } else { Err(invalid()) }
+        if is_plain { Ok(PackageIndex(url)) } else { Err(invalid()) }
     }
 
     /// Returns the URL including a password: for the installer only.
@@ -49,14 +49,14 @@ impl Index {
         self.0.scheme() == "http"
     }
 
-    pub(super) fn host(&self) -> Host {
+    pub(super) fn host(&self) -> IndexHost {
         let name = self.0.host_str().unwrap_or_default().to_ascii_lowercase();
-        Host { name, port: self.0.port_or_known_default().unwrap_or(443) }
+        IndexHost { name, port: self.0.port_or_known_default().unwrap_or(443) }
     }
 }
 
 /// Omits the password.
-impl fmt::Display for Index {
+impl fmt::Display for PackageIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = self.0.clone();
         let _ = shown.set_username("");
@@ -65,16 +65,16 @@ impl fmt::Display for Index {
     }
 }
 
-impl fmt::Debug for Index {
+impl fmt::Debug for PackageIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Index({self})")
     }
 }
 
-impl Host {
+impl IndexHost {
     /// Parses `name` or `name:port`; the default port is that of https.
-    pub fn parse(text: &str) -> Result<Host, InvalidAddress> {
-        Host::parse_canonical(text, 443)
+    pub fn parse(text: &str) -> Result<IndexHost, InvalidAddress> {
+        IndexHost::parse_canonical(text, 443)
             .ok_or_else(|| InvalidAddress::Host(text.chars().take(80).collect()))
     }
 
@@ -82,7 +82,7 @@ impl Host {
     ///
     /// THREAT[PKG-2]: accepts one canonical spelling only. Any other spelling is not a host, and so
     /// never an allowed one.
-    pub(super) fn parse_canonical(text: &str, default_port: u16) -> Option<Host> {
+    pub(super) fn parse_canonical(text: &str, default_port: u16) -> Option<IndexHost> {
         let (name, port) = match text.rsplit_once(':') {
             Some((name, _)) if name.starts_with('[') && !name.ends_with(']') => (text, None),
             Some((name, port)) => (name, Some(port)),
@@ -107,7 +107,7 @@ impl Host {
                 && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
         };
         let is_name = name.len() <= 253 && name.split('.').all(is_label);
-        (is_v6 || is_name).then_some(Host { name, port })
+        (is_v6 || is_name).then_some(IndexHost { name, port })
     }
 
     pub(super) fn port(&self) -> u16 {
@@ -137,7 +137,7 @@ impl Host {
     }
 }
 
-impl fmt::Display for Host {
+impl fmt::Display for IndexHost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.name, self.port)
     }

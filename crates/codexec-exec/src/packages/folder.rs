@@ -101,7 +101,7 @@ impl PackagesFolder {
             if let Some(wanted) = plan.wanted {
                 self.write_requested(wanted)?;
             }
-            Ok(codexec_sandbox::exchange(&next, &shown)?)
+            Ok(codexec_sandbox::swap_directories(&next, &shown)?)
         });
         // Holds the old tree, or the one that failed.
         remove_if_present(&next)?;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codexec_sandbox::{Command, First, Launch, ZygoteLink};
-use codexec_types::{Limits, Stream};
+use codexec_sandbox::{FirstProcess, Launch, ProgramCommand, ZygoteLink};
+use codexec_types::{Limits, OutputStream};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
@@ -31,7 +31,7 @@ const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Everything that an installer is started with.
 pub(super) struct InstallerPlan {
     pub(super) launch: Launch,
-    pub(super) command: Command,
+    pub(super) command: ProgramCommand,
     pub(super) limits: Limits,
     pub(super) reach: ProxyPolicy,
 }
@@ -82,11 +82,11 @@ pub(super) async fn run(
     resources.guard.start().map_err(ExecError::from)?;
     let (link, launch, missing) = run_blocking(move || {
         let link = ZygoteLink::start(&program, role)?;
-        let missing = link.enter(&launch)?.map_err(ExecError::Sandbox)?;
+        let missing = link.enter_rootfs(&launch)?.map_err(ExecError::Sandbox)?;
         Ok((link, launch, missing))
     })
     .await?;
-    let first = Some(First::Fetches(command));
+    let first = Some(FirstProcess::Fetches(command));
     let zygote = Zygote { link: Arc::new(link), launch, missing, first, warm: None };
     let slot = Slot::open(&zygote, limits, cgroups).await?;
     let (mut busy, worker) = slot.occupy();
@@ -139,7 +139,7 @@ pub(super) async fn run(
         output,
         seen: proxy.observations(),
         ran_out_of_memory,
-        is_full: codexec_sandbox::is_full(&program.workspace),
+        is_full: codexec_sandbox::is_filesystem_full(&program.workspace),
         workspace: program.workspace,
     })
 }
@@ -157,7 +157,7 @@ async fn read_remaining_output(
     caller: InstallCaller<'_>,
 ) {
     while !(program.out.has_ended() && program.err.has_ended()) {
-        let (stream, text, _): (Stream, String, u64) =
+        let (stream, text, _): (OutputStream, String, u64) =
             read_either(&mut program.out, &mut program.err).await;
         output.add(stream, &text, caller.progress);
     }

@@ -1,4 +1,4 @@
-use codexec_types::Stream;
+use codexec_types::OutputStream;
 
 /// The output of an installer, bounded.
 #[derive(Debug, Default)]
@@ -24,10 +24,15 @@ const LINE_CHARS: usize = 200;
 const MAX_REPORTED: usize = 500;
 
 impl InstallerOutput {
-    pub(super) fn add(&mut self, stream: Stream, text: &str, progress: &(dyn Fn(&str) + Sync)) {
+    pub(super) fn add(
+        &mut self,
+        stream: OutputStream,
+        text: &str,
+        progress: &(dyn Fn(&str) + Sync),
+    ) {
         let tail = match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
+            OutputStream::Out => &mut self.out,
+            OutputStream::Err => &mut self.err,
         };
         tail.push(text);
         for piece in text.split_inclusive('\n') {

@@ -16,7 +16,7 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::timeout;
 
-use super::address::Host;
+use super::address::IndexHost;
 use relay::{forward_fetch, relay};
 use request::{HttpHead, ProxyRequest};
 pub(super) use route::ProxyRoute;
@@ -29,7 +29,7 @@ const MAX_REFUSED: usize = 8;
 /// The hosts that an installer may reach, and the limits.
 #[derive(Clone, Debug)]
 pub(super) struct ProxyPolicy {
-    pub(super) hosts: Vec<Host>,
+    pub(super) hosts: Vec<IndexHost>,
     pub(super) route: ProxyRoute,
     /// Limit of all bytes in both directions together.
     pub(super) max_bytes: u64,

@@ -3,37 +3,37 @@ use std::time::Duration;
 
 use codexec_types::{Language, PackageName};
 
-use super::address::{Host, Index};
+use super::address::{IndexHost, PackageIndex};
 
 /// Where packages come from, where they are installed, and which are allowed.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct PackageSettings {
     /// The directory of the shared packages. Without it there are none.
     pub home: Option<PathBuf>,
     /// Defaults to the configuration of the user's own pip.
-    pub python_index: Option<Index>,
+    pub python_index: Option<PackageIndex>,
     /// Further hosts that pip may reach: many indexes keep their files on another host.
-    pub python_hosts: Vec<Host>,
+    pub python_hosts: Vec<IndexHost>,
     /// Defaults to the configuration of the user's own npm.
-    pub npm_registry: Option<Index>,
-    pub npm_hosts: Vec<Host>,
+    pub npm_registry: Option<PackageIndex>,
+    pub npm_hosts: Vec<IndexHost>,
     /// A file with CA certificates, if the system's are not enough.
     pub ca_file: Option<PathBuf>,
     /// Allows packages to run code while they are installed.
     pub install_scripts: bool,
     /// `None` allows every package that is not denied.
-    pub allow: Option<Vec<Pattern>>,
+    pub allow: Option<Vec<PackagePattern>>,
     /// Applies to dependencies, too.
-    pub deny: Vec<Pattern>,
+    pub deny: Vec<PackagePattern>,
     pub timeout: Duration,
     /// Maximum total size of one packages folder.
     pub max_bytes: u64,
-    /// The variables of our own environment that are named in [`VARIABLES`].
+    /// The variables of our own environment that are named in [`ENVIRONMENT_VARIABLES`].
     pub environment: Vec<(String, String)>,
 }
 
 /// Environment variables that configure indexes, certificates and proxies for pip, npm and others.
-pub const VARIABLES: &[&str] = &[
+pub const ENVIRONMENT_VARIABLES: &[&str] = &[
     "PIP_CERT",
     "PIP_CONFIG_FILE",
     "PIP_INDEX_URL",
@@ -54,9 +54,9 @@ pub const VARIABLES: &[&str] = &[
     "XDG_CONFIG_HOME",
 ];
 
-impl Default for Settings {
-    fn default() -> Settings {
-        Settings {
+impl Default for PackageSettings {
+    fn default() -> PackageSettings {
+        PackageSettings {
             home: None,
             python_index: None,
             python_hosts: Vec::new(),
@@ -73,7 +73,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl PackageSettings {
     pub(super) fn variable(&self, names: &[&str]) -> Option<&str> {
         let value = |name: &&str| {
             let found = self.environment.iter().find(|(known, _)| known == name)?;
@@ -88,7 +88,7 @@ impl Settings {
             return Some("`packages.deny` in config.toml names it");
         }
         let is_allowed =
-            |allowed: &Vec<Pattern>| allowed.iter().any(|pattern| pattern.matches(package));
+            |allowed: &Vec<PackagePattern>| allowed.iter().any(|pattern| pattern.matches(package));
         let is_let_in = self.allow.as_ref().is_none_or(is_allowed);
         (!is_let_in).then_some("`packages.allow` in config.toml does not name it")
     }
@@ -101,15 +101,15 @@ impl Settings {
 /// An entry of an allow or deny list: a package name for pip and npm alike, or for one of them with
 /// the prefix `pip:` or `npm:`. A trailing `*` matches any suffix.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pattern {
+pub struct PackagePattern {
     language: Option<Language>,
     start: String,
     is_whole: bool,
 }
 
-impl Pattern {
+impl PackagePattern {
     /// Returns `None` for a text that cannot match any package name.
-    pub fn parse(text: &str) -> Option<Pattern> {
+    pub fn parse(text: &str) -> Option<PackagePattern> {
         let (language, name) = match text.split_once(':') {
             Some(("pip", name)) => (Some(Language::Python), name),
             Some(("npm", name)) => (Some(Language::Node), name),
@@ -122,7 +122,7 @@ impl Pattern {
         };
         let is_fine = |b: u8| b.is_ascii_alphanumeric() || b"@/._-".contains(&b);
         let is_name = start.bytes().all(is_fine) && (!is_whole || !start.is_empty());
-        is_name.then(|| Pattern { language, start: start.to_ascii_lowercase(), is_whole })
+        is_name.then(|| PackagePattern { language, start: start.to_ascii_lowercase(), is_whole })
     }
 
     fn matches(&self, package: &PackageName) -> bool {

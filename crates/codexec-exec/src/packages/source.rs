@@ -4,20 +4,20 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_sandbox::ask_program;
+use codexec_sandbox::query_program;
 use codexec_types::Language;
 use serde::Deserialize;
 
-use super::address::{Host, Index};
+use super::address::{IndexHost, PackageIndex};
 use super::proxy::ProxyRoute;
-use super::{PackageError, Settings};
+use super::{PackageError, PackageSettings};
 
 const QUERY_TIMEOUT: Duration = Duration::from_secs(20);
 
 #[derive(Clone, Debug)]
 pub(super) struct PackageSource {
-    pub(super) index: Index,
-    pub(super) hosts: Vec<Host>,
+    pub(super) index: PackageIndex,
+    pub(super) hosts: Vec<IndexHost>,
     pub(super) certificates: Option<PathBuf>,
     pub(super) route: ProxyRoute,
     /// The names of the settings for these, for error messages.
@@ -29,7 +29,7 @@ impl PackageSource {
     /// Combines our settings with those of the user's own installer. Blocks.
     pub(super) fn new(
         language: Language,
-        settings: &Settings,
+        settings: &PackageSettings,
         config: &InstallerConfig,
     ) -> Result<PackageSource, PackageError> {
         let is_node = language == Language::Node;
@@ -43,7 +43,7 @@ impl PackageSource {
         let usual = config.public.as_ref().map(|public| &public.index);
         let index = match (named, config.index.as_ref().or(usual)) {
             (Some(index), _) => index.clone(),
-            (None, Some(text)) => Index::parse(text).map_err(|error| {
+            (None, Some(text)) => PackageIndex::parse(text).map_err(|error| {
                 PackageError::Settings(format!(
                     "the installer's own settings: {error}; name another with `{index_setting}` \
                      in config.toml"
@@ -59,8 +59,9 @@ impl PackageSource {
         let mut hosts = hosts.clone();
         hosts.push(index.host());
         if let Some(DefaultIndex { index: public, files }) = &config.public {
-            let is_public = Index::parse(public).is_ok_and(|public| public.host() == index.host());
-            hosts.extend(Host::parse(files).ok().filter(|_| is_public));
+            let is_public =
+                PackageIndex::parse(public).is_ok_and(|public| public.host() == index.host());
+            hosts.extend(IndexHost::parse(files).ok().filter(|_| is_public));
         }
         let names: &[&str] = if is_node {
             &["NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE"]
@@ -109,7 +110,7 @@ print(json.dumps({'index': public.simple_url, 'files': public.file_storage_domai
 impl InstallerConfig {
     pub(super) fn query_pip(python: &Path, environment: &[(String, OsString)]) -> InstallerConfig {
         let ask = |arguments: &[&str]| {
-            ask_program(python, arguments, environment, QUERY_TIMEOUT).unwrap_or_default()
+            query_program(python, arguments, environment, QUERY_TIMEOUT).unwrap_or_default()
         };
         let config = InstallerConfig::parse_pip(&ask(&["-I", "-B", "-m", "pip", "config", "list"]));
         let public = serde_json::from_str(ask(&["-I", "-B", "-c", QUERY_PIP_CODE]).trim()).ok();
@@ -119,7 +120,7 @@ impl InstallerConfig {
     /// Queries uv, which knows its index, but not the host of the index's files.
     pub(super) fn query_uv(uv: &Path, environment: &[(String, OsString)]) -> InstallerConfig {
         let arguments = ["pip", "install", "--help", "--color", "never"];
-        let help = ask_program(uv, &arguments, environment, QUERY_TIMEOUT).unwrap_or_default();
+        let help = query_program(uv, &arguments, environment, QUERY_TIMEOUT).unwrap_or_default();
         let default = help.split_once("by default: <").and_then(|(_, rest)| rest.split_once('>'));
         let index = default.map(|(index, _)| index.to_owned());
         InstallerConfig { index, ..InstallerConfig::default() }
@@ -148,7 +149,7 @@ impl InstallerConfig {
         let npm = npm.display().to_string();
         let get = |name: &str| {
             let arguments = [npm.as_str(), "config", "get", name];
-            let output = ask_program(node, &arguments, environment, QUERY_TIMEOUT).ok()?;
+            let output = query_program(node, &arguments, environment, QUERY_TIMEOUT).ok()?;
             let output = output.trim().to_owned();
             (!["", "null", "undefined"].contains(&output.as_str())).then_some(output)
         };

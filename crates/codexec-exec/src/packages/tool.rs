@@ -6,7 +6,7 @@ mod uv;
 
 use std::path::{Path, PathBuf};
 
-use codexec_sandbox::{Command, PROXY_PORT};
+use codexec_sandbox::{PROXY_PORT, ProgramCommand};
 use codexec_types::{Language, PackageName};
 
 use super::installer_output::InstallerOutput;
@@ -51,7 +51,7 @@ pub(super) enum InstallFailure {
 }
 
 impl InstallerKind {
-    pub(super) fn install_command(&self, request: &InstallRequest<'_>) -> Command {
+    pub(super) fn install_command(&self, request: &InstallRequest<'_>) -> ProgramCommand {
         match self {
             InstallerKind::Pip { python } => pip::install_command(python, request),
             InstallerKind::Uv { python, uv } => uv::install_command(python, uv, request),
@@ -60,7 +60,7 @@ impl InstallerKind {
     }
 
     /// Returns the command that lists all versions, prebuilt or not, if the installer has one.
-    pub(super) fn versions_command(&self, request: &InstallRequest<'_>) -> Option<Command> {
+    pub(super) fn versions_command(&self, request: &InstallRequest<'_>) -> Option<ProgramCommand> {
         match self {
             InstallerKind::Pip { python } => Some(pip::versions_command(python, request)),
             InstallerKind::Uv { .. } | InstallerKind::Npm { .. } => None,

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_sandbox::{First, Launch, ask_program};
+use codexec_sandbox::{FirstProcess, Launch, query_program};
 use codexec_types::{Language, Limits};
 
 use super::installer::{self, InstallCaller, InstallerPlan, InstallerResult};
@@ -84,10 +84,13 @@ fn find_interpreter(
     let found = interpreter::find(Engine::of(language), &settings)?;
     let program = match (&found.python, &found.first) {
         (Some(python), _) => python.command.program.clone(),
-        (None, First::Started(command) | First::Scripted(command) | First::Fetches(command)) => {
-            command.program.clone()
-        }
-        (None, First::Enters) => PathBuf::new(),
+        (
+            None,
+            FirstProcess::Started(command)
+            | FirstProcess::Scripted(command)
+            | FirstProcess::Fetches(command),
+        ) => command.program.clone(),
+        (None, FirstProcess::Enters) => PathBuf::new(),
     };
     let listed = found.python.as_ref().and_then(|python| python.message.get("path"));
     let listed = listed.and_then(|path| path.as_array()).into_iter().flatten();
@@ -162,7 +165,11 @@ impl Installer {
         installer::run(resources, self.plan(launch, command), caller).await
     }
 
-    pub(super) fn plan(&self, launch: Launch, command: codexec_sandbox::Command) -> InstallerPlan {
+    pub(super) fn plan(
+        &self,
+        launch: Launch,
+        command: codexec_sandbox::ProgramCommand,
+    ) -> InstallerPlan {
         let reach = ProxyPolicy {
             hosts: self.source.hosts.clone(),
             route: self.source.route.clone(),
@@ -205,7 +212,7 @@ fn query_environment(settings: &Settings) -> Vec<(String, OsString)> {
 
 fn has_pip(python: &Path, environment: &[(String, OsString)]) -> bool {
     let arguments = ["-I", "-B", "-m", "pip", "--version"];
-    ask_program(python, &arguments, environment, QUERY_TIMEOUT).is_ok()
+    query_program(python, &arguments, environment, QUERY_TIMEOUT).is_ok()
 }
 
 /// Finds a program on PATH, unless a guest could have put it there: installers are queried for

@@ -9,14 +9,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use codexec_types::{
-    Admitted, Answer, CallCode, CallError, Cell, CellEnding, Changes, Event, Json, Language, Limit,
-    Outcome, Stream, Thrown, ThrownCode, ToGuest,
+    Admitted, AskAnswer, CallCode, CallError, Cell, CellEnding, FileChanges, Json, Language, Limit,
+    Outcome, OutputStream, RunEvent, Thrown, ThrownCode, ToGuest,
 };
 use tokio::time::Instant;
 
 use super::earlier_output::EarlierOutputs;
 use super::idle::{IDLE_CHECK_INTERVAL, LateOutput};
-use super::{CHECK_INTERVAL, MAX_QUESTIONS, Over, Run, RunState, Usage};
+use super::{CHECK_INTERVAL, MAX_QUESTIONS, Run, RunState, SessionEnd, Usage};
 use crate::clock::Clock;
 use crate::evidence::Evidence;
 use crate::files::{self, WorkspaceFiles};
@@ -44,7 +44,7 @@ pub(super) struct SessionState {
     /// True until the output pipes of the current cell arrive. Until then, the pipes at hand belong
     /// to an earlier cell.
     awaits_streams: bool,
-    pub(super) end: Option<Over>,
+    pub(super) end: Option<SessionEnd>,
     pub(super) late_output: LateOutput,
     /// CPU time that the processes had used when the cell, or the idle period, started.
     pub(super) cpu_before: Duration,
@@ -108,13 +108,13 @@ fn generate_key() -> String {
 
 impl Run {
     /// Starts a cell in an idle session. [`Run::next`] returns its events; after its
-    /// [`Event::Ended`], the session takes the next cell unless [`Run::is_over`]. The caller drops
-    /// answers to asks of a cell that has ended.
-    pub fn send(&mut self, admitted: &Admitted, number: u32) -> Result<(), Over> {
+    /// [`RunEvent::Ended`], the session takes the next cell unless [`Run::session_end`] returns a
+    /// reason. The caller drops answers to asks of a cell that has ended.
+    pub fn send(&mut self, admitted: &Admitted, number: u32) -> Result<(), SessionEnd> {
         debug_assert!(matches!(self.state, RunState::Ended(_)), "one cell at a time");
         self.collect_late_output();
         let now = Instant::now();
-        let Some(session) = &mut self.session else { return Err(Over::Closed) };
+        let Some(session) = &mut self.session else { return Err(SessionEnd::Closed) };
         if let Some(end) = session.end {
             return Err(end);
         }
@@ -183,10 +183,10 @@ impl Run {
     /// Handles text from the current output pipes.
     pub(super) fn accept_written(
         &mut self,
-        stream: Stream,
+        stream: OutputStream,
         text: String,
         bytes: u64,
-    ) -> Option<Event> {
+    ) -> Option<RunEvent> {
         if self.session.as_ref().is_some_and(|session| session.awaits_streams) {
             self.store_late_output(stream, &text);
             return None;
@@ -195,7 +195,7 @@ impl Run {
     }
 
     /// Returns why the session ended, if it has.
-    pub fn is_over(&self) -> Option<Over> {
+    pub fn session_end(&self) -> Option<SessionEnd> {
         self.session.as_ref().and_then(|session| session.end)
     }
 
@@ -313,8 +313,8 @@ impl Run {
         }
         let Some(program) = &mut self.program else { return };
         let pending = [
-            (Stream::Out, program.out.read_available()),
-            (Stream::Err, program.err.read_available()),
+            (OutputStream::Out, program.out.read_available()),
+            (OutputStream::Err, program.err.read_available()),
         ];
         for (stream, (text, bytes)) in pending {
             if let Some(event) = self.accept_written(stream, text, bytes) {
@@ -371,7 +371,7 @@ impl Run {
             let message = "the cell that made this call ended before it was answered; await calls \
                            in the cell that makes them";
             let error = CallError::new(CallCode::UpstreamError, message);
-            self.answer(Answer { id, result: Err(error) });
+            self.answer(AskAnswer { id, result: Err(error) });
         }
     }
 
@@ -384,7 +384,8 @@ impl Run {
         }
         self.start_counting();
         if let (Some(program), Some(busy)) = (&self.program, &mut self.busy) {
-            let is_full = self.user_dir.is_none() && codexec_sandbox::is_full(&program.workspace);
+            let is_full =
+                self.user_dir.is_none() && codexec_sandbox::is_filesystem_full(&program.workspace);
             let (memory, processes) = busy.take_exhausted();
             let met =
                 [(Limit::Memory, memory), (Limit::Processes, processes), (Limit::Disk, is_full)];
@@ -393,16 +394,16 @@ impl Run {
         }
     }
 
-    pub(super) async fn cell_changes(&mut self, keep: PathBuf) -> Changes {
+    pub(super) async fn cell_changes(&mut self, keep: PathBuf) -> FileChanges {
         let (Some(program), Some(session)) = (&self.program, &mut self.session) else {
-            return Changes::default();
+            return FileChanges::default();
         };
         // Most cells leave no files, and waking a thread takes as long as running a short cell.
         let is_bare = self.user_dir.is_none() && session.files.is_empty();
         if is_bare && files::is_empty(&program.workspace) {
-            return Changes::default();
+            return FileChanges::default();
         }
-        let Ok(workspace) = program.workspace.try_clone() else { return Changes::default() };
+        let Ok(workspace) = program.workspace.try_clone() else { return FileChanges::default() };
         let layers = program.layers.as_ref().and_then(|layers| layers.try_clone().ok());
         let freezer = Freezer::new(&self.roots);
         session.artifacts = Some(keep.clone());
@@ -423,7 +424,7 @@ impl Run {
                     };
                     (changes, before, Some(dir))
                 }
-                (Some(dir), None) => (Changes::default(), before, Some(dir)),
+                (Some(dir), None) => (FileChanges::default(), before, Some(dir)),
                 (None, _) => {
                     let (changes, after) = files::collect(workspace, &before, &keep);
                     (changes, after, None)
@@ -431,7 +432,7 @@ impl Run {
             })
         };
         let Ok((changes, after, user_dir)) = zygote::run_blocking(look).await else {
-            return Changes::default();
+            return FileChanges::default();
         };
         session.files = after;
         self.user_dir = user_dir;

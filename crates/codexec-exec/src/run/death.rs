@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use codexec_sandbox::Exit;
-use codexec_types::{Event, FromGuest, Limit, Outcome};
+use codexec_sandbox::WorkerExit;
+use codexec_types::{FromGuest, Limit, Outcome, RunEvent};
 
-use super::{Over, Run, RunState};
+use super::{Run, RunState, SessionEnd};
 use crate::evidence::{Claim, Evidence};
 use crate::frames::ReceivedFrame;
 use crate::output::read_either;
@@ -51,7 +51,7 @@ impl Run {
             None => evidence.judge_engine(claim),
         };
         if let Some(session) = &mut self.session {
-            session.end.get_or_insert(Over::from_outcome(&outcome));
+            session.end.get_or_insert(SessionEnd::from_outcome(&outcome));
         }
         self.state = RunState::Ended(outcome);
         // A slot whose worker was not reaped is not reused; dropping it kills the worker.
@@ -60,7 +60,7 @@ impl Run {
         }
     }
 
-    fn record_usage(&mut self, exit: Option<Exit>, ran_out_of_memory: bool) {
+    fn record_usage(&mut self, exit: Option<WorkerExit>, ran_out_of_memory: bool) {
         let entered = self.program.as_mut().and_then(|program| program.used.take());
         let exit = match (exit, entered) {
             (Some(exit), Some(entered)) => Some(combine_usage(exit, entered)),
@@ -74,12 +74,16 @@ impl Run {
             usage.peak_memory_bytes = usage.peak_memory_bytes.max(exit.peak_bytes);
         }
         let (Some(program), Some(busy)) = (&self.program, &self.busy) else { return };
-        let peak = busy.base.group.as_ref().and_then(codexec_sandbox::Group::peak_memory_bytes);
+        let peak =
+            busy.base.group.as_ref().and_then(codexec_sandbox::SlotCgroup::peak_memory_bytes);
         usage.peak_memory_bytes = peak.unwrap_or(usage.peak_memory_bytes);
         let met = [
             (Limit::Memory, ran_out_of_memory),
             (Limit::Processes, busy.has_run_out_of_processes()),
-            (Limit::Disk, self.user_dir.is_none() && codexec_sandbox::is_full(&program.workspace)),
+            (
+                Limit::Disk,
+                self.user_dir.is_none() && codexec_sandbox::is_filesystem_full(&program.workspace),
+            ),
         ];
         self.limits_met.extend(met.into_iter().filter(|(_, is_met)| *is_met).map(|(l, _)| l));
     }
@@ -99,7 +103,7 @@ impl Run {
         for (stream, text, bytes) in rest {
             self.output_bytes_left = self.output_bytes_left.saturating_sub(bytes);
             if !text.is_empty() && self.output_bytes_left > 0 {
-                self.leftovers.push_back(Event::Output { stream, text });
+                self.leftovers.push_back(RunEvent::Output { stream, text });
             }
         }
         while let Ok(Some(received)) = self.inbox.take_arrived().await {
@@ -107,7 +111,7 @@ impl Run {
             match frame {
                 FromGuest::Returned(value) => self.claim = Some(Claim::Returned(value)),
                 FromGuest::Threw(thrown) => self.claim = Some(Claim::Threw(thrown)),
-                FromGuest::Image(image) => self.leftovers.push_back(Event::Image(image)),
+                FromGuest::Image(image) => self.leftovers.push_back(RunEvent::Image(image)),
                 FromGuest::Output { .. }
                 | FromGuest::Compiled
                 | FromGuest::CellEnded { .. }

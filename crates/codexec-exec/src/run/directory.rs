@@ -4,7 +4,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::{Over, Run};
+use super::{Run, SessionEnd};
 use crate::ExecError;
 use crate::frames::is_first_child;
 use crate::process_tree::list_tree;
@@ -24,7 +24,7 @@ impl Run {
             tracing::warn!(%error, "cannot refresh a session's directory");
             // The directory's two paths may show different layers now.
             if let Some(session) = &mut self.session {
-                session.end.get_or_insert(Over::Closed);
+                session.end.get_or_insert(SessionEnd::Closed);
             }
             self.handles.kill();
         }

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use codexec_types::{CallCode, CallError, Event, FromGuest, Limit, Outcome, Stream};
+use codexec_types::{CallCode, CallError, FromGuest, Limit, Outcome, OutputStream, RunEvent};
 use tokio::time::{Instant, sleep_until};
 
-use super::{Over, ProgramEvent, Run, RunState, next_event, next_late_output};
+use super::{ProgramEvent, Run, RunState, SessionEnd, next_event, next_late_output};
 use crate::frames::ReceivedFrame;
 use crate::process_tree::TreeWatch;
 
@@ -30,10 +30,10 @@ struct LateStream {
 }
 
 impl LateOutput {
-    pub(super) fn push(&mut self, stream: Stream, text: &str) {
+    pub(super) fn push(&mut self, stream: OutputStream, text: &str) {
         let tail = match stream {
-            Stream::Out => &mut self.out,
-            Stream::Err => &mut self.err,
+            OutputStream::Out => &mut self.out,
+            OutputStream::Err => &mut self.err,
         };
         let free = LATE_BYTES.saturating_sub(tail.text.len());
         let (stored, rest) = text.split_at(text.floor_char_boundary(free));
@@ -42,21 +42,21 @@ impl LateOutput {
     }
 
     /// THREAT[SES-2]: returns it as marked output at the start of the next cell.
-    pub(super) fn take_since_last_reply(&mut self) -> VecDeque<Event> {
+    pub(super) fn take_since_last_reply(&mut self) -> VecDeque<RunEvent> {
         self.take_marked("[codexec] written after the last reply:\n", "[codexec] this reply:\n")
     }
 
     /// THREAT[SES-10]: returns it as marked output at the end of the cell that ran meanwhile.
-    pub(super) fn take_meanwhile(&mut self) -> VecDeque<Event> {
+    pub(super) fn take_meanwhile(&mut self) -> VecDeque<RunEvent> {
         self.take_marked("[codexec] written meanwhile by what earlier code left running:\n", "")
     }
 
-    fn take_marked(&mut self, head: &str, end: &str) -> VecDeque<Event> {
+    fn take_marked(&mut self, head: &str, end: &str) -> VecDeque<RunEvent> {
         let LateOutput { out, err } = std::mem::take(self);
-        let both = [(Stream::Out, out), (Stream::Err, err)].into_iter();
-        let event = |(stream, tail): (Stream, LateStream)| {
+        let both = [(OutputStream::Out, out), (OutputStream::Err, err)].into_iter();
+        let event = |(stream, tail): (OutputStream, LateStream)| {
             let text = tail.format_marked(head, end)?;
-            Some(Event::Output { stream, text })
+            Some(RunEvent::Output { stream, text })
         };
         both.filter_map(event).collect()
     }
@@ -82,10 +82,10 @@ impl LateStream {
 impl Run {
     /// Watches an idle session, and returns when it has ended. Cancel-safe: dropped when there is a
     /// cell to send.
-    pub async fn idle(&mut self) -> Over {
+    pub async fn watch_idle(&mut self) -> SessionEnd {
         loop {
             match &self.state {
-                RunState::Ended(_) => match self.is_over() {
+                RunState::Ended(_) => match self.session_end() {
                     Some(over) => return over,
                     None => self.wait_while_idle().await,
                 },
@@ -98,7 +98,7 @@ impl Run {
     /// Ends a session, and returns when nothing of it is left.
     pub async fn close(&mut self) {
         if let Some(session) = &mut self.session {
-            session.end.get_or_insert(Over::Closed);
+            session.end.get_or_insert(SessionEnd::Closed);
         }
         if self.busy.is_some() {
             self.state = RunState::Dying(Some(Outcome::Cancelled), None);
@@ -150,11 +150,11 @@ impl Run {
         for (stream, text) in session.earlier.read_available() {
             session.late_output.push(stream, &text);
         }
-        session.late_output.push(Stream::Out, &program.out.read_available().0);
-        session.late_output.push(Stream::Err, &program.err.read_available().0);
+        session.late_output.push(OutputStream::Out, &program.out.read_available().0);
+        session.late_output.push(OutputStream::Err, &program.err.read_available().0);
     }
 
-    pub(super) fn store_late_output(&mut self, stream: Stream, text: &str) {
+    pub(super) fn store_late_output(&mut self, stream: OutputStream, text: &str) {
         if let Some(session) = &mut self.session {
             session.late_output.push(stream, text);
         }

@@ -7,9 +7,9 @@ fn params(value: Value) -> Map<String, Value> {
     }
 }
 
-async fn asked(value: Value, can_show: CanShow) -> (Value, Option<Map<String, Value>>) {
+async fn ask(value: Value, can_show: ElicitationSupport) -> (Value, Option<Map<String, Value>>) {
     let (questions, mut seen) = mpsc::channel(1);
-    let caller = Caller::default().asked_by(questions, can_show);
+    let caller = Caller::default().with_questions(questions, can_show);
     let server = ServerName::new("s").expect("a name");
     let answer = caller.ask(&server, params(value));
     tokio::pin!(answer);
@@ -22,40 +22,40 @@ async fn asked(value: Value, can_show: CanShow) -> (Value, Option<Map<String, Va
     (answer.await, Some(shown))
 }
 
-const BOTH: CanShow = CanShow { forms: true, urls: true };
+const BOTH: ElicitationSupport = ElicitationSupport { forms: true, urls: true };
 
 #[tokio::test]
-async fn ask_1_a_human_is_shown_what_can_be_seen_and_no_strange_address() {
+async fn ask_1_questions_show_only_visible_text_and_web_addresses() {
     let form = json!({"message": "na\u{200b}me?\u{1b}[2J", "requestedSchema": {
         "type": "object", "properties": {"a": {"type": "string", "title": "\u{202e}x"}}}});
-    let (answer, shown) = asked(form.clone(), BOTH).await;
+    let (answer, shown) = ask(form.clone(), BOTH).await;
     assert_eq!(answer, json!({"action": "accept", "content": {"a": 1}}));
     let seen = json!({"message": "name?[2J", "requestedSchema": {
         "type": "object", "properties": {"a": {"type": "string", "title": "x"}}}});
     assert_eq!(shown, Some(params(seen)));
 
-    let check = async |value: Value, can_show: CanShow| {
-        assert_eq!(asked(value.clone(), can_show).await, (declined(), None), "{value}");
+    let check = async |value: Value, can_show: ElicitationSupport| {
+        assert_eq!(ask(value.clone(), can_show).await, (decline_result(), None), "{value}");
     };
-    check(form, CanShow { forms: false, urls: true }).await;
+    check(form, ElicitationSupport { forms: false, urls: true }).await;
     let url = |url: &str| json!({"mode": "url", "message": "m", "url": url, "elicitationId": "1"});
-    check(url("https://a.example/"), CanShow { forms: true, urls: false }).await;
+    check(url("https://a.example/"), ElicitationSupport { forms: true, urls: false }).await;
     for strange in ["javascript:alert(1)", "file:///etc/passwd", "-x", ""] {
         check(url(strange), BOTH).await;
     }
-    assert!(asked(url("https://a.example/"), BOTH).await.1.is_some());
+    assert!(ask(url("https://a.example/"), BOTH).await.1.is_some());
     check(json!({"message": "x".repeat(PARAMS_BYTES)}), BOTH).await;
 }
 
 #[tokio::test]
-async fn who_does_not_answer_has_cancelled() {
+async fn unanswered_questions_are_cancelled() {
     let (questions, mut seen) = mpsc::channel(1);
-    let caller = Caller::default().asked_by(questions, BOTH);
+    let caller = Caller::default().with_questions(questions, BOTH);
     let server = ServerName::new("s").expect("a name");
     let human = async { drop(seen.recv().await.expect("a question")) };
     let (answer, ()) = tokio::join!(caller.ask(&server, params(json!({"message": "m"}))), human);
-    assert_eq!(answer, cancelled());
+    assert_eq!(answer, cancel_result());
     drop(seen);
-    assert_eq!(caller.ask(&server, Map::new()).await, declined());
-    assert_eq!(Caller::default().ask(&server, Map::new()).await, declined());
+    assert_eq!(caller.ask(&server, Map::new()).await, decline_result());
+    assert_eq!(Caller::default().ask(&server, Map::new()).await, decline_result());
 }

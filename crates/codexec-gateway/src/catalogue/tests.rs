@@ -7,7 +7,7 @@ fn servers() -> Vec<ServerName> {
 #[track_caller]
 fn check(name: &str, expected: &[(&str, &str)]) {
     let servers = servers();
-    let pairs = pairs(name, &servers);
+    let pairs = split_name(name, &servers);
     let actual: Vec<(&str, &str)> =
         pairs.iter().map(|pair| (pair.server.as_str(), pair.tool)).collect();
     assert_eq!(actual, expected, "{name}");
@@ -35,7 +35,7 @@ fn servers_go_by_name_and_alias() {
     assert_eq!(find("my_server"), Some("my-server"));
     assert_eq!(find("My-Server"), None);
     let alike = ["x-y_z", "x_y-z"].map(|name| ServerName::new(name).expect("a name"));
-    assert_eq!(servers_named("x-y_z", &alike), [&alike[0]]);
-    assert_eq!(servers_named("x_y_z", &alike), [&alike[0], &alike[1]]);
+    assert_eq!(find_servers("x-y_z", &alike), [&alike[0]]);
+    assert_eq!(find_servers("x_y_z", &alike), [&alike[0], &alike[1]]);
     assert_eq!(find_server("x_y_z", &alike), None);
 }

@@ -1,8 +1,8 @@
-//! Whose files name servers.
+//! The programs whose config files define MCP servers.
 
-/// A program whose file names servers, or ourselves.
+/// The owner of a config file that defines servers: a program, codexec, or the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Client {
+pub enum ConfigOwner {
     ClaudeCode,
     Cursor,
     VsCode,
@@ -15,88 +15,89 @@ pub enum Client {
     Goose,
     Cline,
     ClaudeDesktop,
-    /// `~/.config/mcp`, which is nobody's.
+    /// `~/.config/mcp`, which belongs to no program.
     Shared,
-    /// Code Executor MCP, whose toolset we have.
+    /// Code Executor MCP, whose toolset codexec offers.
     CodeExecutor,
-    /// MCP Server Code Execution Mode, whose toolset we have.
+    /// MCP Server Code Execution Mode, whose toolset codexec offers.
     CodeExecutionMode,
-    /// MCPProxy, whose toolset we have.
+    /// MCPProxy, whose toolset codexec offers.
     Mcpproxy,
-    /// Our own settings.
-    Own,
-    /// A file that somebody named: `--mcp-config`, `MCP_CONFIG_PATH`.
+    /// codexec's own settings.
+    Codexec,
+    /// A file that the user names: `--mcp-config`, `MCP_CONFIG_PATH`.
     Named,
 }
 
-impl Client {
-    /// Those whose files we look for. Where several name a server, the first here counts.
-    pub const ALL: [Client; 13] = [
-        Client::ClaudeCode,
-        Client::Cursor,
-        Client::VsCode,
-        Client::Codex,
-        Client::Gemini,
-        Client::Copilot,
-        Client::Windsurf,
-        Client::Zed,
-        Client::OpenCode,
-        Client::Goose,
-        Client::Cline,
-        Client::ClaudeDesktop,
-        Client::Shared,
+impl ConfigOwner {
+    /// The clients whose files are searched by default. If several define the same server, the
+    /// first in this list wins.
+    pub const ALL: [ConfigOwner; 13] = [
+        ConfigOwner::ClaudeCode,
+        ConfigOwner::Cursor,
+        ConfigOwner::VsCode,
+        ConfigOwner::Codex,
+        ConfigOwner::Gemini,
+        ConfigOwner::Copilot,
+        ConfigOwner::Windsurf,
+        ConfigOwner::Zed,
+        ConfigOwner::OpenCode,
+        ConfigOwner::Goose,
+        ConfigOwner::Cline,
+        ConfigOwner::ClaudeDesktop,
+        ConfigOwner::Shared,
     ];
 
-    /// The systems that we replace: their files are looked for when their toolset is chosen, and
-    /// count more than those of [`Client::ALL`].
-    pub const REPLACED: [Client; 3] =
-        [Client::CodeExecutor, Client::CodeExecutionMode, Client::Mcpproxy];
+    /// The systems that codexec replaces: their files are searched when their toolset is chosen,
+    /// and win over those of [`ConfigOwner::ALL`].
+    pub const REPLACED: [ConfigOwner; 3] =
+        [ConfigOwner::CodeExecutor, ConfigOwner::CodeExecutionMode, ConfigOwner::Mcpproxy];
 
-    /// As settings write it.
+    /// Returns the name that settings use.
     pub fn name(self) -> &'static str {
         match self {
-            Client::ClaudeCode => "claude-code",
-            Client::Cursor => "cursor",
-            Client::VsCode => "vscode",
-            Client::Codex => "codex",
-            Client::Gemini => "gemini",
-            Client::Copilot => "copilot",
-            Client::Windsurf => "windsurf",
-            Client::Zed => "zed",
-            Client::OpenCode => "opencode",
-            Client::Goose => "goose",
-            Client::Cline => "cline",
-            Client::ClaudeDesktop => "claude-desktop",
-            Client::Shared => "mcp",
-            Client::CodeExecutor => "code-executor",
-            Client::CodeExecutionMode => "code-execution-mode",
-            Client::Mcpproxy => "mcpproxy",
-            Client::Own => "codexec",
-            Client::Named => "named",
+            ConfigOwner::ClaudeCode => "claude-code",
+            ConfigOwner::Cursor => "cursor",
+            ConfigOwner::VsCode => "vscode",
+            ConfigOwner::Codex => "codex",
+            ConfigOwner::Gemini => "gemini",
+            ConfigOwner::Copilot => "copilot",
+            ConfigOwner::Windsurf => "windsurf",
+            ConfigOwner::Zed => "zed",
+            ConfigOwner::OpenCode => "opencode",
+            ConfigOwner::Goose => "goose",
+            ConfigOwner::Cline => "cline",
+            ConfigOwner::ClaudeDesktop => "claude-desktop",
+            ConfigOwner::Shared => "mcp",
+            ConfigOwner::CodeExecutor => "code-executor",
+            ConfigOwner::CodeExecutionMode => "code-execution-mode",
+            ConfigOwner::Mcpproxy => "mcpproxy",
+            ConfigOwner::Codexec => "codexec",
+            ConfigOwner::Named => "named",
         }
     }
 
-    pub fn parse(name: &str) -> Option<Client> {
-        Client::ALL.into_iter().find(|client| client.name() == name)
+    pub fn parse(name: &str) -> Option<ConfigOwner> {
+        ConfigOwner::ALL.into_iter().find(|client| client.name() == name)
     }
 }
 
-/// For whom a file speaks. The later in this list, the nearer.
+/// The scope of a config file. A later variant wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Reach {
-    /// All that the user does.
+pub enum ConfigScope {
+    /// Everything that the user does.
     User,
-    /// What is done in one directory; whoever wrote what is in it wrote this too.
+    /// One directory; the file comes from whoever wrote the directory's contents.
     Project,
-    /// The same, but kept in the user's own file.
+    /// One directory, but defined in the user's own file.
     Local,
     Own,
     Named,
 }
 
-impl Reach {
-    /// Whether its servers belong to the directory that we were started in.
+impl ConfigScope {
+    /// Returns true if the servers belong to the directory that codexec was started in.
     pub(super) fn is_in_project(self) -> bool {
-        matches!(self, Reach::Project | Reach::Local)
+        matches!(self, ConfigScope::Project | ConfigScope::Local)
     }
 }

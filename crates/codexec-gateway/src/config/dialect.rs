@@ -1,48 +1,48 @@
-//! How each client writes a server down. What differs between them is data.
+//! The config format of each client, as a table of keys and units.
 
-use super::{Client, RemoteKind, expand::Variables, syntax::Syntax};
+use super::{ConfigOwner, RemoteKind, expand::VariableSyntax, syntax::Syntax};
 
-/// One client's way to write.
+/// The config format of one client.
 pub(super) struct Dialect {
     pub(super) syntax: Syntax,
-    /// The key of the file that holds the servers.
+    /// The key of the table that holds the servers.
     pub(super) root: &'static str,
-    pub(super) variables: Variables,
-    /// The keys that may say which transport an entry has.
-    pub(super) kinds: &'static [&'static str],
+    pub(super) variables: VariableSyntax,
+    /// The keys that may name an entry's transport.
+    pub(super) transport_keys: &'static [&'static str],
     pub(super) command: &'static str,
     pub(super) cwd: &'static str,
     pub(super) env: &'static str,
-    /// The keys that may hold an address, and the transport that each means by itself; `None`
-    /// where the entry has to say it.
+    /// The keys that may hold a URL, and the transport that each implies; `None` if the entry
+    /// must name its transport.
     pub(super) urls: &'static [(&'static str, Option<RemoteKind>)],
     pub(super) headers: &'static str,
-    /// Of one call.
-    pub(super) timeout: Option<(&'static str, Unit)>,
-    pub(super) startup_timeouts: &'static [(&'static str, Unit)],
+    /// The timeout of one tool call.
+    pub(super) timeout: Option<(&'static str, DurationUnit)>,
+    pub(super) startup_timeouts: &'static [(&'static str, DurationUnit)],
     pub(super) enabled_tools: Option<&'static str>,
     pub(super) disabled_tools: Option<&'static str>,
-    /// Whether an entry may say that its tools wait for the user's word.
+    /// True if an entry can say that its tools need the user's approval.
     pub(super) has_quarantine: bool,
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum Unit {
+pub(super) enum DurationUnit {
     Seconds,
     Milliseconds,
-    /// A text like `90s` or `1m30s`.
-    Written,
+    /// A Go duration string such as `90s` or `1m30s`.
+    GoDuration,
 }
 
 const HTTP: Option<RemoteKind> = Some(RemoteKind::Http);
 const SSE: Option<RemoteKind> = Some(RemoteKind::Sse);
 
-/// What most do.
-const USUAL: Dialect = Dialect {
+/// The format that most clients share.
+const COMMON: Dialect = Dialect {
     syntax: Syntax::Json,
     root: "mcpServers",
-    variables: Variables::None,
-    kinds: &["type", "transport", "transportType"],
+    variables: VariableSyntax::None,
+    transport_keys: &["type", "transport", "transportType"],
     command: "command",
     cwd: "cwd",
     env: "env",
@@ -56,66 +56,69 @@ const USUAL: Dialect = Dialect {
 };
 
 const NAMED: Dialect = Dialect {
-    variables: Variables::Braces,
-    timeout: Some(("timeout", Unit::Milliseconds)),
-    ..USUAL
+    variables: VariableSyntax::Braces,
+    timeout: Some(("timeout", DurationUnit::Milliseconds)),
+    ..COMMON
 };
 
 const CLAUDE_CODE: Dialect = Dialect { urls: &[("url", None)], ..NAMED };
 
-const CURSOR: Dialect = Dialect { variables: Variables::Editor, ..USUAL };
+const CURSOR: Dialect = Dialect { variables: VariableSyntax::Editor, ..COMMON };
 
-const VS_CODE: Dialect = Dialect { root: "servers", variables: Variables::Editor, ..USUAL };
+const VS_CODE: Dialect = Dialect { root: "servers", variables: VariableSyntax::Editor, ..COMMON };
 
 const COPILOT: Dialect =
-    Dialect { variables: Variables::Braces, enabled_tools: Some("tools"), ..USUAL };
+    Dialect { variables: VariableSyntax::Braces, enabled_tools: Some("tools"), ..COMMON };
 
 const WINDSURF: Dialect = Dialect {
-    variables: Variables::Editor,
+    variables: VariableSyntax::Editor,
     urls: &[("serverUrl", HTTP), ("url", HTTP)],
     disabled_tools: Some("disabledTools"),
-    ..USUAL
+    ..COMMON
 };
 
-const ZED: Dialect =
-    Dialect { root: "context_servers", timeout: Some(("timeout", Unit::Seconds)), ..USUAL };
+const ZED: Dialect = Dialect {
+    root: "context_servers",
+    timeout: Some(("timeout", DurationUnit::Seconds)),
+    ..COMMON
+};
 
 const CODEX: Dialect = Dialect {
     syntax: Syntax::Toml,
     root: "mcp_servers",
     headers: "http_headers",
-    timeout: Some(("tool_timeout_sec", Unit::Seconds)),
+    timeout: Some(("tool_timeout_sec", DurationUnit::Seconds)),
     startup_timeouts: &[
-        ("startup_timeout_sec", Unit::Seconds),
-        ("startup_timeout_ms", Unit::Milliseconds),
+        ("startup_timeout_sec", DurationUnit::Seconds),
+        ("startup_timeout_ms", DurationUnit::Milliseconds),
     ],
     enabled_tools: Some("enabled_tools"),
     disabled_tools: Some("disabled_tools"),
-    ..USUAL
+    ..COMMON
 };
 
 const GEMINI: Dialect = Dialect {
-    variables: Variables::Dollar,
+    variables: VariableSyntax::Dollar,
     urls: &[("httpUrl", HTTP), ("url", SSE)],
-    timeout: Some(("timeout", Unit::Milliseconds)),
+    timeout: Some(("timeout", DurationUnit::Milliseconds)),
     enabled_tools: Some("includeTools"),
     disabled_tools: Some("excludeTools"),
-    ..USUAL
+    ..COMMON
 };
 
 const OPEN_CODE: Dialect = Dialect {
     root: "mcp",
-    variables: Variables::Curly,
+    variables: VariableSyntax::Curly,
     env: "environment",
-    startup_timeouts: &[("timeout", Unit::Milliseconds)],
-    ..USUAL
+    startup_timeouts: &[("timeout", DurationUnit::Milliseconds)],
+    ..COMMON
 };
 
 const CLINE: Dialect = Dialect {
-    variables: Variables::Editor,
+    variables: VariableSyntax::Editor,
     urls: &[("url", SSE)],
-    timeout: Some(("timeout", Unit::Seconds)),
-    ..USUAL
+    timeout: Some(("timeout", DurationUnit::Seconds)),
+    ..COMMON
 };
 
 const GOOSE: Dialect = Dialect {
@@ -124,54 +127,55 @@ const GOOSE: Dialect = Dialect {
     command: "cmd",
     env: "envs",
     urls: &[("uri", HTTP)],
-    timeout: Some(("timeout", Unit::Seconds)),
+    timeout: Some(("timeout", DurationUnit::Seconds)),
     enabled_tools: Some("available_tools"),
-    ..USUAL
+    ..COMMON
 };
 
-/// Its servers stand in a list, each with its name.
+/// MCPProxy has a list of servers, each with its name.
 pub(super) const MCPPROXY: Dialect = Dialect {
-    variables: Variables::Proxy,
-    kinds: &["protocol", "type"],
+    variables: VariableSyntax::Proxy,
+    transport_keys: &["protocol", "type"],
     cwd: "working_dir",
-    startup_timeouts: &[("init_timeout", Unit::Written)],
+    startup_timeouts: &[("init_timeout", DurationUnit::GoDuration)],
     enabled_tools: Some("enabled_tools"),
     disabled_tools: Some("disabled_tools"),
     has_quarantine: true,
-    ..USUAL
+    ..COMMON
 };
 
 const OWN: Dialect = Dialect {
     syntax: Syntax::Toml,
     root: "servers",
-    variables: Variables::Braces,
-    timeout: Some(("timeout-ms", Unit::Milliseconds)),
-    startup_timeouts: &[("startup-timeout-ms", Unit::Milliseconds)],
+    variables: VariableSyntax::Braces,
+    timeout: Some(("timeout-ms", DurationUnit::Milliseconds)),
+    startup_timeouts: &[("startup-timeout-ms", DurationUnit::Milliseconds)],
     enabled_tools: Some("enabled-tools"),
     disabled_tools: Some("disabled-tools"),
-    ..USUAL
+    ..COMMON
 };
 
 impl Dialect {
-    pub(super) fn of(client: Client) -> &'static Dialect {
+    pub(super) fn of(client: ConfigOwner) -> &'static Dialect {
         match client {
-            Client::ClaudeCode => &CLAUDE_CODE,
-            Client::Cursor => &CURSOR,
-            Client::VsCode => &VS_CODE,
-            Client::Codex => &CODEX,
-            Client::Gemini => &GEMINI,
-            Client::Copilot => &COPILOT,
-            Client::Windsurf => &WINDSURF,
-            Client::Zed => &ZED,
-            Client::OpenCode => &OPEN_CODE,
-            Client::Goose => &GOOSE,
-            Client::Cline => &CLINE,
-            Client::ClaudeDesktop => &USUAL,
-            Client::Shared | Client::CodeExecutor | Client::CodeExecutionMode | Client::Named => {
-                &NAMED
-            }
-            Client::Mcpproxy => &MCPPROXY,
-            Client::Own => &OWN,
+            ConfigOwner::ClaudeCode => &CLAUDE_CODE,
+            ConfigOwner::Cursor => &CURSOR,
+            ConfigOwner::VsCode => &VS_CODE,
+            ConfigOwner::Codex => &CODEX,
+            ConfigOwner::Gemini => &GEMINI,
+            ConfigOwner::Copilot => &COPILOT,
+            ConfigOwner::Windsurf => &WINDSURF,
+            ConfigOwner::Zed => &ZED,
+            ConfigOwner::OpenCode => &OPEN_CODE,
+            ConfigOwner::Goose => &GOOSE,
+            ConfigOwner::Cline => &CLINE,
+            ConfigOwner::ClaudeDesktop => &COMMON,
+            ConfigOwner::Shared
+            | ConfigOwner::CodeExecutor
+            | ConfigOwner::CodeExecutionMode
+            | ConfigOwner::Named => &NAMED,
+            ConfigOwner::Mcpproxy => &MCPPROXY,
+            ConfigOwner::Codexec => &OWN,
         }
     }
 }

@@ -1,52 +1,65 @@
-//! What stands for a value that is kept elsewhere, as each client writes it.
+//! Expands the variables in an entry's strings, in the syntax of each client.
 
 use std::path::Path;
 
-use super::{Scope, pending::ReadFile};
+use super::{ConfigSource, pending::ReadFile};
 
-/// A client's way to write variables.
+/// A client's syntax for variables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Variables {
+pub(super) enum VariableSyntax {
     None,
-    /// `${VAR}` and `${VAR:-default}`. What is not set stays as written.
+    /// `${VAR}` and `${VAR:-default}`. An unset variable stays as written.
     Braces,
-    /// `${env:VAR}`, `${userHome}`, `${workspaceFolder}` and the like; what is not set is empty.
-    /// `${input:id}` is asked of the user.
+    /// `${env:VAR}`, `${userHome}`, `${workspaceFolder}` and so on; an unset variable is empty.
+    /// For `${input:id}`, the client prompts the user.
     Editor,
-    /// `${env:VAR}`; what is not set is empty. `${keyring:name}` is kept where only MCPProxy looks.
+    /// `${env:VAR}`; an unset variable is empty. `${keyring:name}` is in MCPProxy's own keyring.
     Proxy,
-    /// `$VAR` and `${VAR}`. What is not set is empty.
+    /// `$VAR` and `${VAR}`. An unset variable is empty.
     Dollar,
-    /// `{env:VAR}` and `{file:path}`. What is not set is empty.
+    /// `{env:VAR}` and `{file:path}`. An unset variable or missing file is empty.
     Curly,
 }
 
-/// What was found out while texts were filled in.
+/// The variables without a value, and the files, found while an entry's strings were expanded.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Gaps {
-    /// What is not set, as written.
+pub(super) struct Expansion {
+    /// Unset variables, as written.
     pub(super) unset: Vec<String>,
-    /// What only the client itself can ask for.
-    pub(super) asked: Vec<String>,
-    /// What is in a keyring of another program.
-    pub(super) locked: Vec<String>,
-    /// Files that were read.
-    pub(super) read: Vec<ReadFile>,
+    /// Variables for which only the client can prompt the user.
+    pub(super) user_inputs: Vec<String>,
+    /// Variables in another program's keyring.
+    pub(super) foreign_keyring: Vec<String>,
+    /// Files whose text was inserted.
+    pub(super) files: Vec<ReadFile>,
 }
 
-pub(super) fn expand(text: &str, style: Variables, scope: &Scope<'_>, gaps: &mut Gaps) -> String {
-    match style {
-        Variables::None => text.to_owned(),
-        Variables::Braces => filled(text, "${", |inside| braces(inside, scope, gaps)),
-        Variables::Editor => filled(text, "${", |inside| editor(inside, scope, gaps)),
-        Variables::Proxy => filled(text, "${", |inside| proxy(inside, scope, gaps)),
-        Variables::Dollar => dollars(text, scope, gaps),
-        Variables::Curly => filled(text, "{", |inside| curly(inside, scope, gaps)),
+pub(super) fn expand(
+    text: &str,
+    syntax: VariableSyntax,
+    scope: &ConfigSource<'_>,
+    found: &mut Expansion,
+) -> String {
+    match syntax {
+        VariableSyntax::None => text.to_owned(),
+        VariableSyntax::Braces => {
+            replace_all(text, "${", |inside| expand_braces(inside, scope, found))
+        }
+        VariableSyntax::Editor => {
+            replace_all(text, "${", |inside| expand_editor(inside, scope, found))
+        }
+        VariableSyntax::Proxy => {
+            replace_all(text, "${", |inside| expand_proxy(inside, scope, found))
+        }
+        VariableSyntax::Dollar => expand_dollars(text, scope, found),
+        VariableSyntax::Curly => {
+            replace_all(text, "{", |inside| expand_curly(inside, scope, found))
+        }
     }
 }
 
-/// Replaces what stands between `open` and `}`; `None` leaves it as written.
-fn filled(text: &str, open: &str, mut value: impl FnMut(&str) -> Option<String>) -> String {
+/// Replaces everything between `open` and `}` with its value; `None` leaves it as written.
+fn replace_all(text: &str, open: &str, mut value: impl FnMut(&str) -> Option<String>) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once(open) {
@@ -66,53 +79,53 @@ fn filled(text: &str, open: &str, mut value: impl FnMut(&str) -> Option<String>)
     out
 }
 
-fn braces(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
+fn expand_braces(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
     };
     let value = (scope.world.variable)(name).or_else(|| default.map(str::to_owned));
     if value.is_none() {
-        gaps.unset.push(format!("${{{name}}}"));
+        found.unset.push(format!("${{{name}}}"));
     }
     value
 }
 
-fn editor(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
-    let shown = |path: Option<&Path>| path.map(|path| path.display().to_string());
+fn expand_editor(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
+    let to_text = |path: Option<&Path>| path.map(|path| path.display().to_string());
     if let Some(name) = inside.strip_prefix("env:") {
-        return Some(variable(name, &format!("${{{inside}}}"), scope, gaps));
+        return Some(lookup_variable(name, &format!("${{{inside}}}"), scope, found));
     }
     match inside {
-        "userHome" => shown(scope.world.home),
-        "workspaceFolder" => shown(scope.world.here),
+        "userHome" => to_text(scope.world.home),
+        "workspaceFolder" => to_text(scope.world.here),
         "workspaceFolderBasename" => {
-            shown(scope.world.here.and_then(|here| here.file_name()).map(Path::new))
+            to_text(scope.world.here.and_then(|here| here.file_name()).map(Path::new))
         }
         "pathSeparator" | "/" => Some("/".to_owned()),
         _ if inside.starts_with("input:") || inside.starts_with("command:") => {
-            gaps.asked.push(format!("${{{inside}}}"));
+            found.user_inputs.push(format!("${{{inside}}}"));
             None
         }
         _ => None,
     }
 }
 
-fn proxy(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
+fn expand_proxy(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
     let written = || format!("${{{inside}}}");
     if let Some(name) = inside.strip_prefix("env:") {
-        return Some(variable(name, &written(), scope, gaps));
+        return Some(lookup_variable(name, &written(), scope, found));
     }
     if inside.starts_with("keyring:") {
-        gaps.locked.push(written());
+        found.foreign_keyring.push(written());
     }
     None
 }
 
-fn curly(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
+fn expand_curly(inside: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> Option<String> {
     let written = || format!("{{{inside}}}");
     if let Some(name) = inside.strip_prefix("env:") {
-        return Some(variable(name, &written(), scope, gaps));
+        return Some(lookup_variable(name, &written(), scope, found));
     }
     let path = inside.strip_prefix("file:")?;
     let path = match (path.strip_prefix("~/"), scope.world.home) {
@@ -121,15 +134,15 @@ fn curly(inside: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> Option<String> {
     };
     let text = (scope.world.text_of)(&path);
     if text.is_none() {
-        gaps.unset.push(written());
+        found.unset.push(written());
     }
     let text = text.unwrap_or_default();
-    gaps.read.push((path, text.clone()));
+    found.files.push((path, text.clone()));
     Some(text.trim().to_owned())
 }
 
-/// `$VAR` and `${VAR}`, the latter also with a default.
-fn dollars(text: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> String {
+/// Expands `$VAR` and `${VAR}`, the latter also with a default.
+fn expand_dollars(text: &str, scope: &ConfigSource<'_>, found: &mut Expansion) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
@@ -139,7 +152,7 @@ fn dollars(text: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> String {
             let (name, default) = inside.split_once(":-").unwrap_or((inside, ""));
             match (scope.world.variable)(name) {
                 Some(value) => out.push_str(&value),
-                None if default.is_empty() => gaps.unset.push(format!("${{{name}}}")),
+                None if default.is_empty() => found.unset.push(format!("${{{name}}}")),
                 None => out.push_str(default),
             }
             rest = behind;
@@ -153,17 +166,22 @@ fn dollars(text: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> String {
             rest = after;
             continue;
         }
-        out.push_str(&variable(name, &format!("${name}"), scope, gaps));
+        out.push_str(&lookup_variable(name, &format!("${name}"), scope, found));
         rest = behind;
     }
     out.push_str(rest);
     out
 }
 
-fn variable(name: &str, written: &str, scope: &Scope<'_>, gaps: &mut Gaps) -> String {
+fn lookup_variable(
+    name: &str,
+    written: &str,
+    scope: &ConfigSource<'_>,
+    found: &mut Expansion,
+) -> String {
     let value = (scope.world.variable)(name);
     if value.is_none() {
-        gaps.unset.push(written.to_owned());
+        found.unset.push(written.to_owned());
     }
     value.unwrap_or_default()
 }

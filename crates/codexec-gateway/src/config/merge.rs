@@ -1,20 +1,20 @@
-//! Many files, one list.
+//! Merges the servers of several config files into one list.
 
 use std::collections::HashMap;
 
 use super::{
-    Effect, Found, Narrow, Parsed, Problem, Tuning,
-    entry::{BadEntry, Entry},
-    name,
+    ConfigProblem, DiscoveredServer, ParsedConfig, ProblemEffect, ServerOptions, ServerTuning,
+    entry::{BadEntry, ConfigEntry},
+    server_name::to_server_name,
 };
 
-/// Joins what several files gave, the farthest first. A nearer entry replaces a farther one of
-/// the same name as a whole, and keeps its place; then our own file's word on each holds.
-pub fn merge(files: Vec<Parsed>) -> Parsed {
-    let mut all = Parsed::default();
-    let mut places: HashMap<String, usize> = HashMap::new();
+/// Merges the results of several files, given in ascending precedence. A later entry replaces an
+/// earlier one of the same name as a whole, at its position. Our own file's tunings come last.
+pub fn merge_configs(files: Vec<ParsedConfig>) -> ParsedConfig {
+    let mut all = ParsedConfig::default();
+    let mut positions: HashMap<String, usize> = HashMap::new();
     for file in files {
-        // One file may be read for several things, and is as bad for each.
+        // A file that is read in several scopes reports the same problem each time.
         for problem in file.problems {
             if !all.problems.contains(&problem) {
                 all.problems.push(problem);
@@ -23,14 +23,15 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
         all.tunings.extend(file.tunings);
         all.is_broken |= file.is_broken;
         for server in file.servers {
-            // An entry that nobody has approved replaces nothing.
+            // An entry that is not approved replaces nothing.
             if server.pending.is_some() {
                 all.waiting.push(server);
                 continue;
             }
-            let place = *places.entry(server.config.name.to_string()).or_insert(all.servers.len());
-            match all.servers.get_mut(place) {
-                Some(known) if is_nearer(&server, known) => *known = server,
+            let name = server.config.name.to_string();
+            let position = *positions.entry(name).or_insert(all.servers.len());
+            match all.servers.get_mut(position) {
+                Some(known) if overrides(&server, known) => *known = server,
                 Some(_) => {}
                 None => all.servers.push(server),
             }
@@ -40,12 +41,12 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
         for waiting in all.waiting.iter_mut().filter(|one| one.config.name == tuning.name) {
             tuning.apply(waiting);
         }
-        let place = places.get(tuning.name.as_str());
-        match place.and_then(|place| all.servers.get_mut(*place)) {
+        let position = positions.get(tuning.name.as_str());
+        match position.and_then(|position| all.servers.get_mut(*position)) {
             Some(server) => tuning.apply(server),
             None if all.waiting.iter().any(|waiting| waiting.config.name == tuning.name) => {}
             None if tuning.is_alone && tuning.is_on != Some(false) => {
-                all.problems.push(tuning.nobody());
+                all.problems.push(tuning.undefined_server());
             }
             None => {}
         }
@@ -53,13 +54,14 @@ pub fn merge(files: Vec<Parsed>) -> Parsed {
     all
 }
 
-/// One client's word that a server is off is no word about another client's.
-fn is_nearer(server: &Found, known: &Found) -> bool {
+/// Returns true if the later entry replaces the earlier one. Disabling a server is per client: it
+/// does not replace another client's enabled entry.
+fn overrides(server: &DiscoveredServer, known: &DiscoveredServer) -> bool {
     server.off.is_none() || known.off.is_some() || server.client == known.client
 }
 
-impl Tuning {
-    fn apply(&self, server: &mut Found) {
+impl ServerTuning {
+    fn apply(&self, server: &mut DiscoveredServer) {
         let narrow = &mut server.config.narrow;
         let own = self.narrow.clone();
         narrow.enabled_tools = own.enabled_tools.or(narrow.enabled_tools.take());
@@ -72,48 +74,49 @@ impl Tuning {
         match self.is_on {
             Some(true) => server.off = None,
             Some(false) => {
-                server.off = Some(format!("it is off in {}:{}", self.file.display(), self.line));
+                server.off =
+                    Some(format!("it is disabled in {}:{}", self.file.display(), self.line));
             }
             None => {}
         }
     }
 
-    fn nobody(&self) -> Problem {
+    fn undefined_server(&self) -> ConfigProblem {
         let name = self.name.to_string();
-        Problem {
+        ConfigProblem {
             file: self.file.clone(),
             line: self.line,
-            client: super::Client::Own,
+            client: super::ConfigOwner::Codexec,
             what: format!(
-                "server {name:?}: no file names such a server; write its `command` or `url`, or \
-                 take the entry out"
+                "server {name:?}: no file defines this server; add its `command` or `url`, or \
+                 remove the entry"
             ),
             server: Some(name),
-            effect: Effect::Kept,
+            effect: ProblemEffect::Kept,
         }
     }
 }
 
-/// What an entry of our own file says about all servers of its name.
+/// Reads what an entry of our own file sets for all servers of its name.
 ///
-/// THREAT[CFG-4]: a bad one switches them off; it was meant to narrow, and leaves nothing open.
-pub(super) fn tuning(entry: &mut Entry<'_>) -> (Option<Tuning>, Option<BadEntry>) {
-    let name = match name::usable(entry.written) {
+/// THREAT[CFG-4]: an invalid entry disables them; it was meant to restrict, so nothing stays open.
+pub(super) fn read_tuning(entry: &mut ConfigEntry<'_>) -> (Option<ServerTuning>, Option<BadEntry>) {
+    let name = match to_server_name(entry.written) {
         Ok(name) => name,
         Err(error) => {
             return (None, Some(BadEntry { line: entry.node.line, what: error.to_string() }));
         }
     };
     let is_alone = entry.node.get("command").is_none() && entry.node.get("url").is_none();
-    let mut tuning = Tuning {
+    let mut tuning = ServerTuning {
         name,
-        narrow: Narrow::default(),
+        narrow: ServerOptions::default(),
         is_on: entry.node.get("enabled").map(|node| node.is(true)),
         file: entry.scope.source.to_owned(),
         line: entry.node.line,
         is_alone,
     };
-    match entry.narrowing() {
+    match entry.read_options_strictly() {
         Ok(narrow) => {
             tuning.narrow = narrow;
             (Some(tuning), None)

@@ -1,36 +1,36 @@
-//! A file as a tree that knows its lines, whatever it was written in.
+//! The syntax tree of a config file, with line numbers; the same for JSON, TOML and YAML.
 
 use std::collections::HashSet;
 
-/// One value, and where it stands: for a value in a table, the line of its key.
+/// One value and its line: for a value in a table, the line of its key.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Node {
+pub(super) struct ConfigNode {
     pub(super) line: u32,
-    pub(super) value: Tree,
+    pub(super) value: ConfigValue,
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Tree {
+pub(super) enum ConfigValue {
     Null,
     Bool(bool),
-    /// As written.
+    /// The number as written.
     Number(String),
     Text(String),
-    List(Vec<Node>),
-    /// As written: a key may stand there twice, and the last counts.
-    Table(Vec<(String, Node)>),
+    List(Vec<ConfigNode>),
+    /// Entries in the file's order. A key may occur twice; the last one counts.
+    Table(Vec<(String, ConfigNode)>),
 }
 
-impl Node {
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        let Tree::Table(entries) = &self.value else { return None };
+impl ConfigNode {
+    pub(super) fn get(&self, key: &str) -> Option<&ConfigNode> {
+        let ConfigValue::Table(entries) = &self.value else { return None };
         let found = entries.iter().rev().find(|(known, _)| known == key);
-        found.map(|(_, node)| node).filter(|node| node.value != Tree::Null)
+        found.map(|(_, node)| node).filter(|node| node.value != ConfigValue::Null)
     }
 
-    /// The entries of a table, each key once; `None` for anything else.
-    pub(super) fn entries(&self) -> Option<Vec<(&str, &Node)>> {
-        let Tree::Table(entries) = &self.value else { return None };
+    /// Returns the entries of a table, each key once; `None` for anything else.
+    pub(super) fn entries(&self) -> Option<Vec<(&str, &ConfigNode)>> {
+        let ConfigValue::Table(entries) = &self.value else { return None };
         let mut seen = HashSet::new();
         let last_first = entries.iter().rev().filter(|(key, _)| seen.insert(key.as_str()));
         let mut found: Vec<_> = last_first.map(|(key, node)| (key.as_str(), node)).collect();
@@ -38,36 +38,36 @@ impl Node {
         Some(found)
     }
 
-    pub(super) fn items(&self) -> Option<&[Node]> {
+    pub(super) fn items(&self) -> Option<&[ConfigNode]> {
         match &self.value {
-            Tree::List(items) => Some(items),
+            ConfigValue::List(items) => Some(items),
             _ => None,
         }
     }
 
     pub(super) fn text(&self) -> Option<&str> {
         match &self.value {
-            Tree::Text(text) => Some(text),
+            ConfigValue::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub(super) fn is(&self, wanted: bool) -> bool {
-        self.value == Tree::Bool(wanted)
+    pub(super) fn is(&self, expected: bool) -> bool {
+        self.value == ConfigValue::Bool(expected)
     }
 
-    /// Numbers and booleans stand for their text, as shells and most clients have it.
-    pub(super) fn plain(&self) -> Option<String> {
+    /// Returns a string, or a number or boolean as text, as shells and most clients do.
+    pub(super) fn scalar_text(&self) -> Option<String> {
         match &self.value {
-            Tree::Bool(value) => Some(value.to_string()),
-            Tree::Number(text) | Tree::Text(text) => Some(text.clone()),
-            Tree::Null | Tree::List(_) | Tree::Table(_) => None,
+            ConfigValue::Bool(value) => Some(value.to_string()),
+            ConfigValue::Number(text) | ConfigValue::Text(text) => Some(text.clone()),
+            ConfigValue::Null | ConfigValue::List(_) | ConfigValue::Table(_) => None,
         }
     }
 
     pub(super) fn number(&self) -> Option<f64> {
         match &self.value {
-            Tree::Number(text) => text.parse().ok(),
+            ConfigValue::Number(text) => text.parse().ok(),
             _ => None,
         }
     }
@@ -75,18 +75,18 @@ impl Node {
     pub(super) fn into_json(self) -> serde_json::Value {
         use serde_json::Value;
         match self.value {
-            Tree::Null => Value::Null,
-            Tree::Bool(value) => Value::Bool(value),
-            Tree::Number(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
-            Tree::Text(text) => Value::String(text),
-            Tree::List(items) => items.into_iter().map(Node::into_json).collect(),
-            Tree::Table(entries) => {
+            ConfigValue::Null => Value::Null,
+            ConfigValue::Bool(value) => Value::Bool(value),
+            ConfigValue::Number(text) => serde_json::from_str(&text).unwrap_or(Value::String(text)),
+            ConfigValue::Text(text) => Value::String(text),
+            ConfigValue::List(items) => items.into_iter().map(ConfigNode::into_json).collect(),
+            ConfigValue::Table(entries) => {
                 entries.into_iter().map(|(key, node)| (key, node.into_json())).collect()
             }
         }
     }
 
-    /// The texts of a list; what is no text is passed over.
+    /// Returns the strings of a list; skips other items.
     pub(super) fn texts(&self) -> Vec<String> {
         let items = self.items().unwrap_or_default();
         items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()

@@ -1,38 +1,38 @@
-//! Entries that start nothing until the user has approved them.
+//! Entries whose servers do not start until the user approves them.
 
 use std::path::{Path, PathBuf};
 
 use codexec_types::Json;
 use serde_json::{Map, Value, json};
 
-use super::{Client, Reach, Scope, entry::Entry};
+use super::{ConfigOwner, ConfigScope, ConfigSource, entry::ConfigEntry};
 use crate::trust::digest;
 
-/// What the settings say about servers that a project's files name.
+/// The setting for servers that a project's files define.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ProjectServers {
-    /// They wait for `codexec servers approve`.
+    /// They start after `codexec servers approve`.
     #[default]
     Ask,
-    /// They start like any other.
+    /// They start like any other server.
     Allow,
-    /// They are left out.
+    /// They are ignored.
     Off,
 }
 
-/// An entry as it was written, before the user has let its server start.
+/// An entry that the user has not approved yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PendingEntry {
-    /// Stands for the file and the name; the file is not among what a change changes.
+    /// A hash of the file's path and the server's name; a changed entry keeps its key.
     pub(crate) key: String,
-    /// Stands for everything that the entry says, and for the files that it refers to.
+    /// A hash of everything in the entry, and of the files that it refers to.
     pub(crate) fingerprint: String,
-    /// For people.
+    /// The entry, for display.
     pub(crate) written: Json,
-    /// The user has named the file, or approved the name in Claude Code: the entry is approved as
-    /// it is seen first.
+    /// The user has named the file, or approved the name in Claude Code: the entry is approved
+    /// when it is first seen.
     pub(crate) is_named: bool,
-    /// What was approved before it, if anything was.
+    /// The entry of this file and name that was approved before, if any.
     pub(crate) before: Option<Json>,
 }
 
@@ -54,35 +54,35 @@ impl ProjectServers {
 }
 
 impl PendingEntry {
-    /// Nothing for an entry that is the user's own word.
+    /// Returns `None` for an entry from a file that only the user writes.
     ///
-    /// THREAT[CFG-6]: a file that came with a project, or that a guest may have written, decides
-    /// nothing. Approved is the entry as it is, so that a later change waits again.
-    pub(super) fn of(entry: &Entry<'_>) -> Option<PendingEntry> {
+    /// THREAT[CFG-6]: a file that came with a project, or that a guest may have written, starts
+    /// nothing by itself. An approval is for the exact entry; a changed entry needs another one.
+    pub(super) fn of(entry: &ConfigEntry<'_>) -> Option<PendingEntry> {
         let scope = entry.scope;
-        let is_project = scope.reach == Reach::Project;
-        let is_asked = is_project && scope.project_servers == ProjectServers::Ask;
-        if !is_asked && (is_project || !scope.is_guest_writable) {
+        let is_project = scope.reach == ConfigScope::Project;
+        let needs_approval = is_project && scope.project_servers == ProjectServers::Ask;
+        if !needs_approval && (is_project || !scope.is_guest_writable) {
             return None;
         }
         let name = entry.written;
-        let is_approved = scope.client == Client::ClaudeCode
-            && scope.approvals.approved().any(|approved| approved == name);
-        let read = entry.gaps.read.iter();
-        let read = read.map(|(path, text)| (path.display().to_string(), text.as_str().into()));
-        let read: Map<String, Value> = read.collect();
+        let is_approved = scope.client == ConfigOwner::ClaudeCode
+            && scope.approvals.approved_names().any(|approved| approved == name);
+        let files = entry.expansion.files.iter();
+        let files = files.map(|(path, text)| (path.display().to_string(), text.as_str().into()));
+        let files: Map<String, Value> = files.collect();
         let mut written = entry.node.clone().into_json();
         let fingerprint = digest(&json!({
             "file": scope.source.as_os_str().as_encoded_bytes(),
             "name": name,
             "entry": written,
-            "read": read,
+            "read": files,
         }));
-        if let (Some(fields), false) = (written.as_object_mut(), read.is_empty()) {
-            fields.insert("(files that it reads)".to_owned(), Value::Object(read));
+        if let (Some(fields), false) = (written.as_object_mut(), files.is_empty()) {
+            fields.insert("(files that it reads)".to_owned(), Value::Object(files));
         }
         Some(PendingEntry {
-            key: key(scope.source, name),
+            key: approval_key(scope.source, name),
             fingerprint,
             written: Json::from_value(&written),
             is_named: !is_project || is_approved,
@@ -90,27 +90,28 @@ impl PendingEntry {
         })
     }
 
-    /// Whether another entry of this file and name was approved before.
+    /// Returns true if another entry of this file and name was approved before.
     pub fn is_change(&self) -> bool {
         self.before.is_some()
     }
 
-    /// The whole entry, or what has changed in it, for a person to read.
-    pub fn difference(&self) -> Vec<crate::Line> {
+    /// Returns the whole entry, or its changes since the approved one, for display.
+    pub fn diff_lines(&self) -> Vec<crate::DiffLine> {
         crate::trust::difference(self.before.as_ref(), Some(&self.written))
     }
 }
 
-/// Why an entry of this file is off, whatever it says.
-pub(super) fn objection(scope: &Scope<'_>) -> Option<String> {
-    let is_off = scope.reach == Reach::Project && scope.project_servers == ProjectServers::Off;
+/// Returns why every entry of this file is disabled, if the settings disable it.
+pub(super) fn disabled_reason(scope: &ConfigSource<'_>) -> Option<String> {
+    let is_off =
+        scope.reach == ConfigScope::Project && scope.project_servers == ProjectServers::Off;
     is_off.then(|| "`discovery.project-servers` is \"off\"".to_owned())
 }
 
-/// Stands for a name in a file.
-pub(crate) fn key(file: &Path, name: &str) -> String {
+/// Returns the key of an approval: a hash of the file's path and the server's name.
+pub(crate) fn approval_key(file: &Path, name: &str) -> String {
     digest(&json!([file.as_os_str().as_encoded_bytes(), name]))
 }
 
-/// A file that was read for an entry, with its text.
+/// A file that an entry refers to, with its text.
 pub(super) type ReadFile = (PathBuf, String);

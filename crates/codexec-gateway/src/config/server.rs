@@ -1,18 +1,18 @@
-//! One upstream as we know it, whoever's file it came from.
+//! The configuration of one upstream server, whichever file defines it.
 
 use std::{fmt, path::PathBuf, time::Duration};
 
 use codexec_types::ServerName;
 use url::Url;
 
-/// One entry that can be used.
+/// A valid entry of a config file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ServerConfig {
     pub name: ServerName,
     pub transport: TransportConfig,
-    /// The file that names it.
+    /// The file that defines the server.
     pub source: PathBuf,
-    pub narrow: Narrow,
+    pub narrow: ServerOptions,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -21,96 +21,96 @@ pub enum TransportConfig {
     Remote(RemoteConfig),
 }
 
-/// A program that speaks MCP on its standard input and output.
+/// A program that speaks MCP on stdin and stdout.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StdioConfig {
     pub command: String,
     pub args: Vec<String>,
-    pub env: Vec<(String, Secret)>,
+    pub env: Vec<(String, SecretSource)>,
     pub cwd: Option<PathBuf>,
 }
 
-/// A server somewhere on the network.
+/// A server that is reached over HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RemoteConfig {
     pub kind: RemoteKind,
     pub url: Url,
-    pub headers: Vec<(String, Secret)>,
+    pub headers: Vec<(String, SecretSource)>,
     pub oauth: OAuthConfig,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RemoteKind {
-    /// Streamable HTTP, whichever era the server speaks.
+    /// Streamable HTTP, whichever protocol version the server speaks.
     Http,
-    /// HTTP with a separate stream of events, as before 2025-03-26.
+    /// HTTP with SSE, the transport before 2025-03-26.
     Sse,
 }
 
-/// What a file says about logging in; most say nothing.
+/// The OAuth settings of an entry; most entries have none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OAuthConfig {
     pub client_id: Option<String>,
-    pub client_secret: Option<Secret>,
+    pub client_secret: Option<SecretSource>,
     pub callback_port: Option<u16>,
     pub scopes: Vec<String>,
 }
 
-/// What our own file takes away from a server, or sets for it. Nothing set: the common settings.
+/// The options of one server. Options that are not set fall back to the common settings.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Narrow {
-    /// Only these tools, by their own names; `*` stands for anything.
+pub struct ServerOptions {
+    /// If set, only these tools are enabled, by the server's names for them; `*` is a wildcard.
     pub enabled_tools: Option<Vec<String>>,
     pub disabled_tools: Vec<String>,
     pub startup_timeout: Option<Duration>,
     pub call_timeout: Option<Duration>,
-    /// Calls that it works on at a time.
+    /// Maximum number of concurrent calls.
     pub calls_at_once: Option<usize>,
     pub trust: Option<TrustMode>,
 }
 
-/// When a definition needs the user's word before an agent sees it.
+/// When a tool definition needs the user's approval before an agent sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TrustMode {
-    /// What is seen first is taken. A change is taken with a new version of a server that the
-    /// user never approved by hand, and held otherwise.
+    /// The first definition is accepted. A change is accepted with a new version of a server that
+    /// the user never approved by hand, and held otherwise.
     #[default]
     Auto,
-    /// What is seen first is taken. Every change is held.
+    /// The first definition is accepted. Every change is held.
     Ask,
-    /// Everything is held.
+    /// Every definition is held.
     Manual,
 }
 
-/// A value, or where it is kept. Never shown by `Debug`.
+/// A secret value, or where it is stored. `Debug` never prints the value.
 #[derive(Clone, PartialEq, Eq)]
-pub enum Secret {
+pub enum SecretSource {
     Plain(String),
     /// `env:NAME`
     Variable(String),
-    /// `file:PATH`; the text without the newline at its end.
+    /// `file:PATH`; the file's text without its trailing newline.
     File(PathBuf),
     /// `keyring:NAME`
     Keyring(String),
 }
 
 impl ServerConfig {
-    /// A program with nothing narrowed.
+    /// Returns the config of a program without options.
     pub fn stdio(name: ServerName, program: StdioConfig, source: PathBuf) -> ServerConfig {
         let transport = TransportConfig::Stdio(program);
-        ServerConfig { name, transport, source, narrow: Narrow::default() }
+        ServerConfig { name, transport, source, narrow: ServerOptions::default() }
     }
 
-    /// Whether a connection made for one serves for the other: which file names it is the same to
-    /// the server.
+    /// Returns true if a connection made for one config also serves the other. The file that
+    /// defines the server does not matter.
     pub(crate) fn is_same_server(&self, other: &ServerConfig) -> bool {
         self.name == other.name && self.transport == other.transport && self.narrow == other.narrow
     }
 }
 
-impl Narrow {
-    /// Whether the user wants this tool.
-    pub fn has(&self, tool: &str) -> bool {
+impl ServerOptions {
+    /// Returns true if the tool is enabled.
+    pub fn is_tool_enabled(&self, tool: &str) -> bool {
         let names = |list: &[String]| list.iter().any(|pattern| matches(pattern, tool));
         self.enabled_tools.as_deref().is_none_or(names) && !names(&self.disabled_tools)
     }
@@ -132,18 +132,18 @@ impl TrustMode {
     }
 }
 
-impl fmt::Debug for Secret {
+impl fmt::Debug for SecretSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Secret::Plain(_) => f.write_str("Plain(..)"),
-            Secret::Variable(name) => write!(f, "Variable({name:?})"),
-            Secret::File(path) => write!(f, "File({path:?})"),
-            Secret::Keyring(name) => write!(f, "Keyring({name:?})"),
+            SecretSource::Plain(_) => f.write_str("Plain(..)"),
+            SecretSource::Variable(name) => write!(f, "Variable({name:?})"),
+            SecretSource::File(path) => write!(f, "File({path:?})"),
+            SecretSource::Keyring(name) => write!(f, "Keyring({name:?})"),
         }
     }
 }
 
-/// `*` stands for any run of characters.
+/// Matches a pattern in which `*` stands for any number of characters.
 fn matches(pattern: &str, name: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| name.strip_prefix(first)) else {
@@ -162,15 +162,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tools_are_narrowed_by_pattern() {
+    fn tools_are_filtered_by_pattern() {
         let check = |enabled: Option<&[&str]>, disabled: &[&str], tool: &str, expected: bool| {
             let list = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-            let narrow = Narrow {
+            let narrow = ServerOptions {
                 enabled_tools: enabled.map(list),
                 disabled_tools: list(disabled),
-                ..Narrow::default()
+                ..ServerOptions::default()
             };
-            assert_eq!(narrow.has(tool), expected, "{enabled:?} {disabled:?} {tool}");
+            assert_eq!(narrow.is_tool_enabled(tool), expected, "{enabled:?} {disabled:?} {tool}");
         };
         check(None, &[], "get", true);
         check(Some(&[]), &[], "get", false);
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_is_not_shown() {
-        assert_eq!(format!("{:?}", Secret::Plain("hunter2".to_owned())), "Plain(..)");
+    fn debug_hides_a_secret() {
+        assert_eq!(format!("{:?}", SecretSource::Plain("hunter2".to_owned())), "Plain(..)");
     }
 }

@@ -1,4 +1,4 @@
-//! Text to tree, for the three languages that these files are written in.
+//! Parsers for the three languages of config files.
 
 mod json;
 mod toml;
@@ -6,22 +6,22 @@ mod yaml;
 
 use std::path::Path;
 
-use super::{Client, dialect::Dialect, node::Node};
+use super::{ConfigOwner, dialect::Dialect, node::ConfigNode};
 
-/// Deeper than anybody writes, and far from the end of the stack.
+/// Maximum nesting: more than any real file has, and too little to overflow the stack.
 const MAX_DEPTH: usize = 64;
-/// More values than this, and the tree would take more memory than a file of settings may.
+/// Maximum number of values, which bounds the memory that the tree takes.
 const MAX_VALUES: usize = 1_000_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Syntax {
-    /// With a byte order mark, comments and trailing commas borne.
+    /// JSON that may have a byte order mark, comments and trailing commas.
     Json,
     Toml,
     Yaml,
 }
 
-/// Why a text is not what it should be, and where.
+/// A syntax error and its position.
 #[derive(Debug, PartialEq)]
 pub(super) struct SyntaxError {
     pub(super) line: u32,
@@ -30,10 +30,10 @@ pub(super) struct SyntaxError {
 }
 
 impl Syntax {
-    pub(super) fn of(client: Client, path: &Path) -> Syntax {
+    pub(super) fn of(client: ConfigOwner, path: &Path) -> Syntax {
         let is_toml = path.extension().is_some_and(|end| end.eq_ignore_ascii_case("toml"));
         match client {
-            Client::Named if is_toml => Syntax::Toml,
+            ConfigOwner::Named if is_toml => Syntax::Toml,
             _ => Dialect::of(client).syntax,
         }
     }
@@ -46,7 +46,7 @@ impl Syntax {
         }
     }
 
-    /// Claude Code keeps its history beside its servers; the others keep settings.
+    /// Returns the maximum size of a file. Claude Code's JSON file also holds its history.
     pub(super) fn max_bytes(self) -> u64 {
         match self {
             Syntax::Json => 32 << 20,
@@ -54,7 +54,7 @@ impl Syntax {
         }
     }
 
-    pub(super) fn parse(self, text: &str) -> Result<Node, SyntaxError> {
+    pub(super) fn parse(self, text: &str) -> Result<ConfigNode, SyntaxError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         match self {
             Syntax::Json => json::parse(text),
@@ -64,6 +64,7 @@ impl Syntax {
     }
 }
 
+/// Converts a position to `u32`, saturating.
 fn number(position: impl TryInto<u32>) -> u32 {
     position.try_into().unwrap_or(u32::MAX)
 }

@@ -1,7 +1,7 @@
 mod bounds;
 mod clients;
-mod own;
-mod replaced;
+mod own_file;
+mod replaced_systems;
 
 use std::path::Path;
 
@@ -23,28 +23,28 @@ fn text_of(path: &Path) -> Option<String> {
     }
 }
 
-fn read(client: Client, reach: Reach, text: &str) -> Parsed {
+fn read(client: ConfigOwner, reach: ConfigScope, text: &str) -> ParsedConfig {
     let source = match client {
-        Client::Own => Path::new("/home/me/.codexec/config.toml"),
-        Client::Shared => Path::new("/home/me/.config/mcp/servers/lone.json"),
+        ConfigOwner::Codexec => Path::new("/home/me/.codexec/config.toml"),
+        ConfigOwner::Shared => Path::new("/home/me/.config/mcp/servers/lone.json"),
         _ => Path::new("/f"),
     };
-    let document = Document::new(text, client);
-    let mut approvals = Approvals::default();
-    // What a settings file approves counts for nothing.
-    approvals.add_settings(&Document::new(
+    let document = ConfigDocument::new(text, client);
+    let mut approvals = ClaudeApprovals::default();
+    // Approvals in a settings file are ignored.
+    approvals.add_settings(&ConfigDocument::new(
         r#"{"enabledMcpjsonServers": ["a", "b", "c"], "disabledMcpjsonServers": ["b"],
             "enableAllProjectMcpServers": true}"#,
-        Client::ClaudeCode,
+        ConfigOwner::ClaudeCode,
     ));
-    let world = World {
+    let world = ConfigEnv {
         home: Some(Path::new("/home/me")),
         here: Some(Path::new("/work/app")),
         variable: &variable,
         text_of: &text_of,
         is_own_program: &|command| command == "/opt/bin/own",
     };
-    let scope = Scope {
+    let scope = ConfigSource {
         source,
         client,
         reach,
@@ -53,21 +53,21 @@ fn read(client: Client, reach: Reach, text: &str) -> Parsed {
         is_guest_writable: false,
         world,
     };
-    parse(&document, &scope)
+    parse_config(&document, &scope)
 }
 
-fn secret(secret: &Secret) -> String {
+fn secret(secret: &SecretSource) -> String {
     match secret {
-        Secret::Plain(text) => text.clone(),
-        Secret::Variable(name) => format!("<env {name}>"),
-        Secret::File(path) => format!("<file {}>", path.display()),
-        Secret::Keyring(name) => format!("<keyring {name}>"),
+        SecretSource::Plain(text) => text.clone(),
+        SecretSource::Variable(name) => format!("<env {name}>"),
+        SecretSource::File(path) => format!("<file {}>", path.display()),
+        SecretSource::Keyring(name) => format!("<keyring {name}>"),
     }
 }
 
-/// A server in a line: only what is set.
-fn shown(found: &Found) -> String {
-    let pairs = |pairs: &[(String, Secret)]| -> String {
+/// Formats a server on one line, with only what is set.
+fn format_server(found: &DiscoveredServer) -> String {
+    let pairs = |pairs: &[(String, SecretSource)]| -> String {
         pairs.iter().map(|(name, value)| format!(" {name}={}", secret(value))).collect()
     };
     let mut line = format!("{}@{}: ", found.config.name, found.line);
@@ -101,49 +101,50 @@ fn shown(found: &Found) -> String {
 }
 
 #[track_caller]
-fn same(parsed: &Parsed, servers: &[&str], problems: &[&str]) {
-    let actual: Vec<String> = parsed.servers.iter().map(shown).collect();
+fn check_parsed(parsed: &ParsedConfig, servers: &[&str], problems: &[&str]) {
+    let actual: Vec<String> = parsed.servers.iter().map(format_server).collect();
     assert_eq!(actual, servers);
     let actual: Vec<String> = parsed
         .problems
         .iter()
         .map(|problem| match problem.effect {
-            Effect::LeftOut => format!("{}: {}", problem.line, problem.what),
-            Effect::Kept => format!("{}: ({})", problem.line, problem.what),
+            ProblemEffect::LeftOut => format!("{}: {}", problem.line, problem.what),
+            ProblemEffect::Kept => format!("{}: ({})", problem.line, problem.what),
         })
         .collect();
     assert_eq!(actual, problems);
 }
 
 #[track_caller]
-fn check(client: Client, text: &str, servers: &[&str], problems: &[&str]) {
-    same(&read(client, Reach::User, text), servers, problems);
+fn check(client: ConfigOwner, text: &str, servers: &[&str], problems: &[&str]) {
+    check_parsed(&read(client, ConfigScope::User, text), servers, problems);
 }
 
-fn program(name: &str, command: &str, client: Client, off: Option<&str>) -> Parsed {
+fn program(name: &str, command: &str, client: ConfigOwner, off: Option<&str>) -> ParsedConfig {
     let program = StdioConfig { command: command.to_owned(), ..StdioConfig::default() };
     let name = ServerName::new(name).expect("a name");
     let config = ServerConfig::stdio(name, program, PathBuf::new());
-    let found = Found { config, client, line: 1, off: off.map(str::to_owned), pending: None };
-    Parsed { servers: vec![found], ..Parsed::default() }
+    let found =
+        DiscoveredServer { config, client, line: 1, off: off.map(str::to_owned), pending: None };
+    ParsedConfig { servers: vec![found], ..ParsedConfig::default() }
 }
 
 #[test]
-fn the_nearer_file_wins() {
-    let all = merge(vec![
-        program("a", "far", Client::Cursor, None),
-        program("b", "far", Client::Cursor, None),
-        program("a", "near", Client::Zed, None),
-        program("c", "near", Client::Zed, None),
+fn the_later_file_wins() {
+    let all = merge_configs(vec![
+        program("a", "far", ConfigOwner::Cursor, None),
+        program("b", "far", ConfigOwner::Cursor, None),
+        program("a", "near", ConfigOwner::Zed, None),
+        program("c", "near", ConfigOwner::Zed, None),
     ]);
-    same(&all, &["a@1: near", "b@1: far", "c@1: near"], &[]);
+    check_parsed(&all, &["a@1: near", "b@1: far", "c@1: near"], &[]);
 }
 
 #[test]
-fn what_one_client_switches_off_another_may_use() {
-    let on = || program("a", "on", Client::Cursor, None);
+fn disabling_a_server_is_per_client() {
+    let on = || program("a", "on", ConfigOwner::Cursor, None);
     let off = |client| program("a", "off", client, Some("so"));
-    same(&merge(vec![on(), off(Client::Zed)]), &["a@1: on"], &[]);
-    same(&merge(vec![off(Client::Zed), on()]), &["a@1: on"], &[]);
-    same(&merge(vec![on(), off(Client::Cursor)]), &["a@1: off OFF so"], &[]);
+    check_parsed(&merge_configs(vec![on(), off(ConfigOwner::Zed)]), &["a@1: on"], &[]);
+    check_parsed(&merge_configs(vec![off(ConfigOwner::Zed), on()]), &["a@1: on"], &[]);
+    check_parsed(&merge_configs(vec![on(), off(ConfigOwner::Cursor)]), &["a@1: off OFF so"], &[]);
 }

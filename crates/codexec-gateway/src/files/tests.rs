@@ -4,7 +4,7 @@ use super::*;
 
 /// THREAT[CFG-2]
 #[test]
-fn cfg_2_what_is_no_file_is_refused_at_once() {
+fn cfg_2_special_and_oversized_files_are_rejected_at_once() {
     let folder = tempfile::tempdir().expect("a directory");
     let at = |name: &str| folder.path().join(name);
     let read = |path: &Path| read_text(path, 10).map_err(|error| error.to_string());

@@ -1,4 +1,4 @@
-//! The user's word on definitions that wait. Nothing a guest or an agent can say leads here.
+//! The user's approval of held definitions. No guest or agent can reach this code.
 
 use std::io;
 
@@ -6,7 +6,7 @@ use codexec_types::ServerName;
 
 use super::Gateway;
 use crate::{
-    trust::{Line, Waiting, difference},
+    trust::{DiffLine, PendingApproval, difference},
     upstream::UpstreamError,
 };
 
@@ -21,61 +21,65 @@ pub enum ApproveError {
 }
 
 impl Gateway {
-    /// What waits of a server's tools, as far as it was seen before. Starts nothing.
-    pub fn waiting(&self, server: &ServerName) -> Vec<Waiting> {
-        self.upstream(server).map_or_else(Vec::new, |upstream| upstream.shelf().trust().waiting())
+    /// Returns the held definitions of a server, as far as they are known. Starts nothing.
+    pub fn pending_approvals(&self, server: &ServerName) -> Vec<PendingApproval> {
+        self.upstream(server)
+            .map_or_else(Vec::new, |upstream| upstream.tool_cache().trust().pending_approvals())
     }
 
-    /// The same; a server that nobody has seen is started and asked. One that was seen is not: what
-    /// it would list now, nobody has asked about yet.
-    pub async fn waiting_now(&self, server: &ServerName) -> Result<Vec<Waiting>, ApproveError> {
+    /// Returns the held definitions, and starts a server that was never seen. A server that was
+    /// seen is not asked again: its newer list would show definitions that nobody has reviewed.
+    pub async fn fetch_pending_approvals(
+        &self,
+        server: &ServerName,
+    ) -> Result<Vec<PendingApproval>, ApproveError> {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
-        if upstream.shelf().trust().is_known() {
-            return Ok(upstream.shelf().trust().waiting());
+        if upstream.tool_cache().trust().is_known() {
+            return Ok(upstream.tool_cache().trust().pending_approvals());
         }
         let unreachable = |err: UpstreamError| ApproveError::Unreachable {
             server: server.clone(),
             reason: err.to_string(),
         };
-        upstream.connected().await.map_err(unreachable)?;
+        upstream.connect().await.map_err(unreachable)?;
         let listing = upstream.listing().unwrap_or_default();
-        Ok(upstream.shelf().trust().waiting_of(&listing))
+        Ok(upstream.tool_cache().trust().pending_approvals_in(&listing))
     }
 
-    /// Lets these definitions be used, exactly as they were shown. From then on nothing of this
-    /// server changes without the user.
+    /// Approves these definitions exactly as they were shown. From then on, every change of this
+    /// server needs the user's approval.
     pub async fn approve(
         &self,
         server: &ServerName,
-        agreed: &[Waiting],
+        agreed: &[PendingApproval],
     ) -> Result<(), ApproveError> {
         let no_server = || ApproveError::NoServer(server.clone());
         let upstream = self.upstream(server).ok_or_else(no_server)?;
         let listing = upstream.listing().unwrap_or_default();
-        let approved = upstream.shelf().trust().approve(agreed, &listing).await;
+        let approved = upstream.tool_cache().trust().approve(agreed, &listing).await;
         approved.map_err(|source| ApproveError::Unwritable { server: server.clone(), source })?;
-        upstream.shelf().rejudge().await;
+        upstream.tool_cache().review_again().await;
         Ok(())
     }
 }
 
-impl Waiting {
-    /// What has changed, for a person to read.
-    pub fn difference(&self) -> Vec<Line> {
+impl PendingApproval {
+    /// Returns the changes, for a person to read.
+    pub fn diff_lines(&self) -> Vec<DiffLine> {
         difference(self.before.as_ref(), self.after.as_ref())
     }
 
-    /// Its name, with nothing in it that could be taken for a letter of another name.
-    pub fn shown_name(&self) -> String {
+    /// Returns the name with every non-ASCII character escaped, so that no lookalike letter passes.
+    pub fn escaped_name(&self) -> String {
         let spell = |c: char| {
             if c.is_ascii() { c.to_string() } else { c.escape_unicode().to_string() }
         };
         self.tool.chars().map(spell).collect()
     }
 
-    /// The names can be told apart only by their numbers.
-    pub fn is_foreign(&self) -> bool {
+    /// Returns true if the name has non-ASCII characters.
+    pub fn has_non_ascii_name(&self) -> bool {
         !self.tool.is_ascii()
     }
 }

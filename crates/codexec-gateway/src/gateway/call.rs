@@ -1,16 +1,18 @@
-//! The road of a tool call: name, permission, server, existence, arguments, call, result.
+//! The path of a tool call: name, permission, server, lookup, arguments, call, result.
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Denied, Json, ServerName, ToolFilter, weigh_arguments};
+use codexec_types::{
+    CallCode, CallError, Json, ServerName, ToolDenied, ToolFilter, estimate_arguments_size,
+};
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
-use super::{Gateway, aside::is_large, rounds::call_to_the_end};
+use super::{Gateway, blocking::is_large, rounds::call_until_complete};
 use crate::{
-    arguments::{Checked, check, check_quickly},
+    arguments::{ArgumentCheck, check, check_quickly},
     tool::Tool,
-    unwrap::unwrap,
+    tool_result::unwrap_result,
     upstream::{Upstream, UpstreamError},
 };
 
@@ -22,7 +24,7 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let server = self.server(server, allowed)?;
+        let server = self.resolve_server(server, allowed)?;
         self.call(&server, tool, args, allowed).await
     }
 
@@ -32,7 +34,7 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let (server, tool) = self.pair(name, allowed).await?;
+        let (server, tool) = self.resolve_name(name, allowed).await?;
         self.call(&server, &tool, args, allowed).await
     }
 
@@ -46,24 +48,24 @@ impl Gateway {
         let (tool, result) = self.call_raw(server, tool, args, allowed).await?;
         let rendered = if is_large(&result) {
             let (gateway, server, tool) = (self.clone(), server.clone(), Arc::clone(&tool));
-            self.work_aside(move || gateway.render(&server, &tool, result)).await?
+            self.run_blocking(move || gateway.render(&server, &tool, result)).await?
         } else {
             self.render(server, &tool, result)
         };
         rendered.map_err(|err| err.about(server.as_str(), &tool.name))
     }
 
-    /// What a guest gets of a result.
+    /// Converts a result into what a guest gets.
     fn render(&self, server: &ServerName, tool: &Tool, result: Value) -> Result<Json, CallError> {
-        let value = unwrap(result).map_err(|err| {
+        let value = unwrap_result(result).map_err(|err| {
             let message = format!("{server}.{}: {err}", tool.name);
             CallError::new(CallCode::UpstreamError, message)
         })?;
-        self.inner.observed.look(server, tool, &value);
-        self.bounded(&value)
+        self.inner.observed.observe(server, tool, &value);
+        self.to_bounded_json(&value)
     }
 
-    /// The tool that was meant, and its result as it came.
+    /// Returns the tool that was meant, and its raw result.
     pub(super) async fn call_raw(
         &self,
         server: &ServerName,
@@ -72,25 +74,28 @@ impl Gateway {
         allowed: &ToolFilter,
     ) -> Result<(Arc<Tool>, Value), CallError> {
         if !allowed.allows_server(server.as_str()) {
-            return Err(denied(Denied::Server, server, tool));
+            return Err(denied_error(ToolDenied::Server, server, tool));
         }
-        let checked = allowed.check(server.as_str(), tool).map_err(|err| denied(err, server, tool));
-        let upstream = self.known(server)?;
-        if let Err(err) = settle(&upstream, tool).await {
+        let checked =
+            allowed.check(server.as_str(), tool).map_err(|err| denied_error(err, server, tool));
+        let upstream = self.require_upstream(server)?;
+        if let Err(err) = ensure_tool_listed(&upstream, tool).await {
             checked?;
             return Err(upstream_error(server, &err).about(server.as_str(), tool));
         }
-        // THREAT[UP-11]: what waits for a server is counted over all callers, taken apart or not.
-        let weight = weigh_arguments(args).map_err(|err| err.about(server.as_str(), tool))?;
-        let _room = upstream
-            .find_room(weight)
+        // THREAT[UP-11]: arguments waiting for a server are counted over all callers, parsed or
+        // not.
+        let weight =
+            estimate_arguments_size(args).map_err(|err| err.about(server.as_str(), tool))?;
+        let _memory = upstream
+            .reserve_argument_memory(weight)
             .await
             .map_err(|err| upstream_error(server, &err).about(server.as_str(), tool))?;
         let mut is_second = false;
         loop {
-            let values = self.arguments(args).await;
+            let values = self.parse_arguments(args).await;
             let values = values.map_err(|err| err.about(server.as_str(), tool))?;
-            let found = self.usable(&upstream, tool, allowed).await?;
+            let found = self.resolve_tool(&upstream, tool, allowed).await?;
             let real = found.name.as_str();
             let about = |err: CallError| err.about(server.as_str(), real);
             let values = self.check_arguments(&found, values).await.map_err(|err| {
@@ -99,8 +104,8 @@ impl Gateway {
             })?;
             let mut params = CallToolRequestParams::new(real.to_owned());
             params.arguments = Some(values);
-            match call_to_the_end(&upstream, tool, &found, params, &self.caller).await {
-                // The list in which it was found was an old one.
+            match call_until_complete(&upstream, tool, &found, params, &self.caller).await {
+                // The tool came from an outdated list.
                 Err(UpstreamError::Outdated) if !is_second => is_second = true,
                 Err(err) => return Err(about(upstream_error(server, &err))),
                 Ok(result) => return Ok((found, result)),
@@ -108,9 +113,12 @@ impl Gateway {
         }
     }
 
-    /// The named parameters; nothing at all stands for none.
-    pub(super) async fn arguments(&self, args: &Json) -> Result<Map<String, Value>, CallError> {
-        match self.parse(args).await? {
+    /// Returns the named parameters. JSON null stands for no parameters.
+    pub(super) async fn parse_arguments(
+        &self,
+        args: &Json,
+    ) -> Result<Map<String, Value>, CallError> {
+        match self.parse_json(args).await? {
             Some(Value::Null) => Ok(Map::new()),
             Some(Value::Object(args)) => Ok(args),
             Some(_) | None => {
@@ -120,32 +128,32 @@ impl Gateway {
         }
     }
 
-    /// Gives the arguments back if they fit. The first part of the work is done at once, which is
-    /// all of it for nearly every call.
+    /// Returns the arguments if they are valid. The quick check on the event loop suffices for
+    /// nearly every call.
     async fn check_arguments(
         &self,
         tool: &Arc<Tool>,
         args: Map<String, Value>,
     ) -> Result<Map<String, Value>, CallError> {
-        if tool.is_long() {
+        if tool.is_slow_to_parse() {
             let tool = Arc::clone(tool);
-            self.work_aside(move || {
-                tool.written_schema();
+            self.run_blocking(move || {
+                tool.raw_input_schema();
             })
             .await?;
         }
         let args = Value::Object(args);
         let wrong = |why: String| CallError::new(CallCode::InvalidArgs, why);
-        let args = match check_quickly(&self.inner.checker, tool.written_schema(), &args) {
-            Checked::Fine => args,
-            Checked::Wrong(why) => return Err(wrong(why)),
-            Checked::Unfinished => {
+        let args = match check_quickly(&self.inner.checker, tool.raw_input_schema(), &args) {
+            ArgumentCheck::Valid => args,
+            ArgumentCheck::Invalid(why) => return Err(wrong(why)),
+            ArgumentCheck::Unfinished => {
                 let (inner, tool) = (Arc::clone(&self.inner), Arc::clone(tool));
                 let check = move || {
-                    let checked = check(&inner.checker, tool.written_schema(), &args);
+                    let checked = check(&inner.checker, tool.raw_input_schema(), &args);
                     (checked, args)
                 };
-                let (checked, args) = self.work_aside(check).await?;
+                let (checked, args) = self.run_blocking(check).await?;
                 checked.map_err(wrong)?;
                 args
             }
@@ -156,12 +164,12 @@ impl Gateway {
         }
     }
 
-    pub(super) fn known(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
-        let gone = || not_found(&format!("no server \"{server}\""), &[]);
-        self.upstream(server).ok_or_else(gone)
+    pub(super) fn require_upstream(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
+        let missing = || not_found_error(&format!("no server \"{server}\""), &[]);
+        self.upstream(server).ok_or_else(missing)
     }
 
-    pub(super) fn no_tool(
+    pub(super) fn no_tool_error(
         &self,
         server: &ServerName,
         tool: &str,
@@ -171,13 +179,13 @@ impl Gateway {
         let listing = listing.unwrap_or_default();
         let mut near = listing.nearest(tool);
         near.retain(|name| allowed.check(server.as_str(), name).is_ok());
-        let tool = shown(tool);
-        not_found(&format!("no tool {tool:?} on server \"{server}\""), &near)
+        let tool = shorten(tool);
+        not_found_error(&format!("no tool {tool:?} on server \"{server}\""), &near)
             .about(server.as_str(), &tool)
     }
 
-    /// As text for the guest, unless there is too much of it.
-    pub fn bounded(&self, value: &Value) -> Result<Json, CallError> {
+    /// Serializes a value for the guest, unless it exceeds the size limit.
+    pub fn to_bounded_json(&self, value: &Value) -> Result<Json, CallError> {
         let json = Json::from_value(value);
         let (bytes, limit) = (json.text().len(), self.inner.shared.settings.result_bytes);
         if bytes <= limit {
@@ -188,15 +196,15 @@ impl Gateway {
     }
 }
 
-/// Sees to a list that has the tool, if any has: one from before may be out of date.
-async fn settle(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamError> {
+/// Makes sure that the list is current enough to show whether the tool exists.
+async fn ensure_tool_listed(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamError> {
     let listing = upstream.listing();
     if listing.as_ref().is_some_and(|listing| listing.find(tool).is_some()) {
         return Ok(());
     }
-    match upstream.connected().await {
-        Ok(connection) => upstream.agreed(&connection).await,
-        // It is known by what it had, whatever keeps it from starting now.
+    match upstream.connect().await {
+        Ok(connection) => upstream.wait_for_current_list(&connection).await,
+        // The last known list still serves if the server cannot start.
         Err(_) if listing.is_some() => Ok(()),
         Err(err) => Err(err),
     }
@@ -206,16 +214,16 @@ pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> Call
     CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {error}"))
 }
 
-pub(super) fn denied(denied: Denied, server: &ServerName, tool: &str) -> CallError {
-    let tool = shown(tool);
+pub(super) fn denied_error(denied: ToolDenied, server: &ServerName, tool: &str) -> CallError {
+    let tool = shorten(tool);
     let (code, message) = match denied {
-        Denied::Server => (
+        ToolDenied::Server => (
             CallCode::ServerNotAllowed,
             format!(
                 "server \"{server}\" may not be called; allow it with \"{server}.*\" in allowed_tools"
             ),
         ),
-        Denied::Tool => (
+        ToolDenied::Tool => (
             CallCode::ToolNotAllowed,
             format!("tool \"{server}.{tool}\" may not be called; add it to allowed_tools"),
         ),
@@ -223,7 +231,7 @@ pub(super) fn denied(denied: Denied, server: &ServerName, tool: &str) -> CallErr
     CallError::new(code, message).about(server.as_str(), &tool)
 }
 
-pub(super) fn not_found(what: &str, near: &[&str]) -> CallError {
+pub(super) fn not_found_error(what: &str, near: &[&str]) -> CallError {
     let message = match near {
         [] => format!("{what}; search for one with searchTools(\"..\")"),
         near => format!("{what}; did you mean {}?", near.join(", ")),
@@ -231,7 +239,7 @@ pub(super) fn not_found(what: &str, near: &[&str]) -> CallError {
     CallError::new(CallCode::ToolNotFound, message)
 }
 
-/// A guest's own words, cut for a message.
-pub(super) fn shown(name: &str) -> String {
+/// Cleans and cuts a guest's text for use in a message.
+pub(super) fn shorten(name: &str) -> String {
     crate::clean::cut(&crate::clean::clean_line(name), 100)
 }

@@ -1,4 +1,4 @@
-//! Upstream tools passed through as they are, each under one name that every client takes.
+//! Upstream tools passed through unchanged, each under a name that every client accepts.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -11,67 +11,67 @@ use sha2::{Digest as _, Sha256};
 
 use super::Gateway;
 use crate::{
-    catalogue::{Catalogue, Entry},
+    catalogue::{Catalogue, CatalogueEntry},
     clean::{clean, cut},
 };
 
-/// Some clients cut names at 64 characters, with `mcp__codexec__` before them.
+/// Some clients cut names at 64 characters, including the prefix `mcp__codexec__`.
 const NAME_CHARACTERS: usize = 50;
 const HASH_CHARACTERS: usize = 8;
-/// Clients cut what is longer.
+/// Clients cut longer descriptions.
 const DESCRIPTION_BYTES: usize = 2_000;
 /// A longer definition would fill an agent's context by itself.
 const DEFINITION_BYTES: usize = 256 << 10;
 
-/// An upstream's tool under a name of its own.
+/// An upstream tool under a unique name.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DirectTool {
     pub name: String,
-    /// As its server sent it, cleaned, with this name.
+    /// The server's definition, cleaned, with this name.
     pub definition: Value,
 }
 
-/// The names of one catalogue's tools.
+/// The direct names of one catalogue's tools.
 #[derive(Default)]
-pub(super) struct Names {
+pub(super) struct DirectNames {
     of: Option<Arc<Catalogue>>,
     names: Arc<Vec<String>>,
     pairs: Arc<HashMap<String, (ServerName, String)>>,
 }
 
 impl Gateway {
-    /// Every tool that may be called, in order.
-    pub async fn direct_tools(&self, allowed: &ToolFilter) -> Vec<DirectTool> {
-        self.gather(allowed).await;
-        let (catalogue, names) = self.direct_names().await;
+    /// Returns every tool that may be called, in catalogue order.
+    pub async fn list_direct_tools(&self, allowed: &ToolFilter) -> Vec<DirectTool> {
+        self.gather_lists(allowed).await;
+        let (catalogue, names) = self.cached_direct_names().await;
         let everything = ToolFilter::all();
         catalogue
             .all(&everything)
             .zip(names.iter())
             .filter(|(entry, _)| entry.is_allowed(allowed))
             .filter_map(|(entry, name)| {
-                let definition = definition(entry, name)?;
+                let definition = build_definition(entry, name)?;
                 Some(DirectTool { name: name.clone(), definition })
             })
             .collect()
     }
 
-    /// Calls a tool by the name it is listed under, or by any that stands for it, and gives the
-    /// result as it came.
-    pub async fn direct_call(
+    /// Calls a tool by its direct name, or by any other name that resolves to it. Returns the raw
+    /// result.
+    pub async fn call_direct_tool(
         &self,
         name: &str,
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Value, CallError> {
-        self.direct_names().await;
+        self.cached_direct_names().await;
         let listed = {
             let names = self.inner.names.lock().unwrap_or_else(PoisonError::into_inner);
             names.pairs.get(name).cloned()
         };
         let (server, tool) = match listed {
             Some(pair) => pair,
-            None => self.pair(name, allowed).await?,
+            None => self.resolve_name(name, allowed).await?,
         };
         let (tool, result) = self.call_raw(&server, &tool, args, allowed).await?;
         let real = &tool.name;
@@ -82,26 +82,28 @@ impl Gateway {
         match result.get("resultType").and_then(Value::as_str) {
             Some("complete") | None => {}
             Some("input_required") => {
-                return Err(failed("it wants input, and nobody can be asked".to_owned()));
+                return Err(failed(
+                    "it asks for input, and this client cannot be asked".to_owned(),
+                ));
             }
             Some(other) => {
                 let other = cut(&clean(other), 100);
                 return Err(failed(format!("it answers with {other:?}, which is not supported")));
             }
         }
-        self.bounded(&result).map_err(|err| failed(err.message))?;
+        self.to_bounded_json(&result).map_err(|err| failed(err.message))?;
         Ok(result)
     }
 
-    async fn direct_names(&self) -> (Arc<Catalogue>, Arc<Vec<String>>) {
+    async fn cached_direct_names(&self) -> (Arc<Catalogue>, Arc<Vec<String>>) {
         let catalogue = self.catalogue().await;
         let mut names = self.inner.names.lock().unwrap_or_else(PoisonError::into_inner);
         if !names.of.as_ref().is_some_and(|known| Arc::ptr_eq(known, &catalogue)) {
-            let entries: Vec<&Entry> = catalogue.all(&ToolFilter::all()).collect();
-            let made = direct_names(&entries);
-            let pair = |entry: &&Entry| (entry.server.clone(), entry.tool.name.clone());
+            let entries: Vec<&CatalogueEntry> = catalogue.all(&ToolFilter::all()).collect();
+            let made = assign_direct_names(&entries);
+            let pair = |entry: &&CatalogueEntry| (entry.server.clone(), entry.tool.name.clone());
             let pairs = made.iter().cloned().zip(entries.iter().map(pair)).collect();
-            *names = Names {
+            *names = DirectNames {
                 of: Some(catalogue.clone()),
                 names: Arc::new(made),
                 pairs: Arc::new(pairs),
@@ -111,58 +113,58 @@ impl Gateway {
     }
 }
 
-/// `server__tool` in letters that every client takes. Whose name had to be changed yields to
-/// whose had not, and where two would be the same, a hash of the whole tells them apart.
-fn direct_names(entries: &[&Entry]) -> Vec<String> {
+/// Builds `server__tool` names from characters that every client accepts. Unchanged names take
+/// precedence over changed ones, and a hash distinguishes names that would be equal.
+fn assign_direct_names(entries: &[&CatalogueEntry]) -> Vec<String> {
     let joined: Vec<(String, String)> = entries
         .iter()
         .map(|entry| {
             let whole = format!("{}__{}", entry.server, entry.tool.name);
-            let plain: String = whole.chars().map(plain).collect();
-            (whole, plain)
+            let safe: String = whole.chars().map(to_safe_char).collect();
+            (whole, safe)
         })
         .collect();
     let mut taken: HashSet<String> = HashSet::new();
     let mut names = vec![String::new(); entries.len()];
     let mut changed = Vec::new();
-    for (index, (whole, plain)) in joined.iter().enumerate() {
-        let is_fit = whole == plain && plain.len() <= NAME_CHARACTERS;
+    for (index, (whole, safe)) in joined.iter().enumerate() {
+        let is_fit = whole == safe && safe.len() <= NAME_CHARACTERS;
         match names.get_mut(index) {
-            Some(name) if is_fit && taken.insert(plain.clone()) => name.clone_from(plain),
+            Some(name) if is_fit && taken.insert(safe.clone()) => name.clone_from(safe),
             Some(_) | None => changed.push(index),
         }
     }
     for index in changed {
-        let (Some(entry), Some((_, plain)), Some(name)) =
+        let (Some(entry), Some((_, safe)), Some(name)) =
             (entries.get(index), joined.get(index), names.get_mut(index))
         else {
             continue;
         };
-        let is_fit = plain.len() <= NAME_CHARACTERS && taken.insert(plain.clone());
-        *name = if is_fit { plain.clone() } else { shortened(plain, entry) };
+        let is_fit = safe.len() <= NAME_CHARACTERS && taken.insert(safe.clone());
+        *name = if is_fit { safe.clone() } else { shorten_with_hash(safe, entry) };
         taken.insert(name.clone());
     }
     names
 }
 
-fn plain(c: char) -> char {
+fn to_safe_char(c: char) -> char {
     if c.is_ascii_alphanumeric() || c == '_' || c == '-' { c } else { '_' }
 }
 
-fn shortened(plain: &str, entry: &Entry) -> String {
-    // The pair, not its joined text: `a__b` + `c` is not `a` + `b__c`.
+fn shorten_with_hash(safe: &str, entry: &CatalogueEntry) -> String {
+    // Hashes the pair, not the joined text: `a__b` + `c` is not `a` + `b__c`.
     let pair = format!("{}\0{}", entry.server, entry.tool.name);
     let hash: String =
         Sha256::digest(pair.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect();
-    let head: String = plain.chars().take(NAME_CHARACTERS - HASH_CHARACTERS - 1).collect();
+    let head: String = safe.chars().take(NAME_CHARACTERS - HASH_CHARACTERS - 1).collect();
     format!("{head}_{}", hash.get(..HASH_CHARACTERS).unwrap_or_default())
 }
 
-/// The whole definition with what is invisible stripped; `None` when there is too much of it.
-fn definition(entry: &Entry, name: &str) -> Option<Value> {
+/// Returns the complete definition with hidden characters stripped, or `None` if it is too long.
+fn build_definition(entry: &CatalogueEntry, name: &str) -> Option<Value> {
     let tool = &entry.tool;
     if tool.raw.text().len() > DEFINITION_BYTES {
-        tracing::debug!(tool = entry.dotted_name(), "its definition is too long to be listed");
+        tracing::debug!(tool = entry.dotted_name(), "definition is too long to list");
         return None;
     }
     let Ok(Value::Object(raw)) = tool.raw.to_value() else { return None };
@@ -171,7 +173,7 @@ fn definition(entry: &Entry, name: &str) -> Option<Value> {
     for (key, mut value) in raw {
         let value = match key.as_str() {
             "name" => continue,
-            // How a task is asked for: we do not, and pass none on.
+            // `execution` says how to request a task, which we do not support.
             "execution" => continue,
             "description" => cut(&tool.description, DESCRIPTION_BYTES).into(),
             "inputSchema" => tool.input_schema().clone(),

@@ -1,9 +1,9 @@
-//! What there is: search, lists, schemas and help, each only of what may be called.
+//! Search, lists, schemas and help, limited to tools that may be called.
 
 use std::sync::Arc;
 
 use codexec_types::{
-    CallCode, CallError, Detail, Json, ServerName, ToolFilter, ToolKind, ToolPattern,
+    CallCode, CallError, Json, ServerName, ToolDetail, ToolFilter, ToolKind, ToolPattern,
 };
 use futures::future::join_all;
 use serde_json::Value;
@@ -11,36 +11,36 @@ use tokio::time::Instant;
 
 use super::Gateway;
 use crate::{
-    Voice,
-    catalogue::{Catalogue, Entry},
-    upstream::{State, Upstream},
+    TypingsLanguage,
+    catalogue::{Catalogue, CatalogueEntry},
+    upstream::{Upstream, UpstreamState},
 };
 
 const MAX_RESULTS: usize = 1_000;
 
-/// A question to the catalogue.
+/// A query to the catalogue.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchQuery {
-    /// What the tool should do. Empty: all tools, in their order.
+    /// What the tool should do. Empty: all tools, in catalogue order.
     pub text: String,
     pub limit: usize,
-    pub detail: Detail,
-    /// Only this server's tools.
+    pub detail: ToolDetail,
+    /// Limits the search to one server's tools.
     pub server: Option<String>,
     pub kind: ToolKind,
 }
 
-/// What was found, and what could not be looked at.
+/// Search results, and the servers whose lists are missing or old.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchReply {
     pub tools: Vec<ToolInfo>,
     pub starting: Vec<ServerName>,
-    /// Answered for by an old list.
+    /// Servers represented by an expired list.
     pub stale: Vec<ServerName>,
     pub failed: Vec<(ServerName, String)>,
 }
 
-/// One tool, as much of it as was asked for.
+/// One tool, with the requested amount of detail.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ToolInfo {
@@ -50,66 +50,67 @@ pub struct ToolInfo {
     pub tool: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// On one line, in the language of whoever asked.
+    /// One line, in the language of the caller.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// The whole declaration, for who asked in TypeScript.
+    /// The whole declaration, for callers in TypeScript.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub typescript: Option<String>,
-    /// The same for Python.
+    /// The whole declaration, for callers in Python.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub python: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// The schema of what it gave so far, where it promises nothing.
+    /// The schema of past results, if the tool declares no output schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_output: Option<Value>,
 }
 
 impl Gateway {
-    /// The best matches, best first. Fails only for a server that is not there.
+    /// Returns the best matches, best first. Fails only if the query names an unknown server.
     pub async fn search(
         &self,
         query: &SearchQuery,
         allowed: &ToolFilter,
     ) -> Result<SearchReply, CallError> {
-        self.search_as(query, allowed, Voice::TypeScript).await
+        self.search_as(query, allowed, TypingsLanguage::TypeScript).await
     }
 
     async fn search_as(
         &self,
         query: &SearchQuery,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<SearchReply, CallError> {
-        let server = query.server.as_deref().map(|server| self.server(server, allowed));
+        let server = query.server.as_deref().map(|server| self.resolve_server(server, allowed));
         let server = server.transpose()?;
-        // Who asks for one server does not wait for the others.
+        // A search in one server does not wait for the others.
         let only = server.as_ref().map(|server| ToolPattern::server(server.as_str()));
         let only = only.map(|only| allowed.clone().narrowed_by(vec![only]));
-        let mut reply = self.gather(only.as_ref().unwrap_or(allowed)).await;
+        let mut reply = self.gather_lists(only.as_ref().unwrap_or(allowed)).await;
         let catalogue = self.catalogue().await;
         let (gateway, query, allowed) = (self.clone(), query.clone(), allowed.clone());
-        let find = move || gateway.find(&catalogue, &query, server.as_ref(), &allowed, voice);
-        reply.tools = self.work_aside(find).await?;
+        let find = move || gateway.find_tools(&catalogue, &query, server.as_ref(), &allowed, voice);
+        reply.tools = self.run_blocking(find).await?;
         Ok(reply)
     }
 
-    fn find(
+    fn find_tools(
         &self,
         catalogue: &Catalogue,
         query: &SearchQuery,
         server: Option<&ServerName>,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Vec<ToolInfo> {
-        let is_wanted = |entry: &&Entry| {
-            server.is_none_or(|server| *server == entry.server) && entry.tool.hints.is(query.kind)
+        let is_wanted = |entry: &&CatalogueEntry| {
+            server.is_none_or(|server| *server == entry.server)
+                && entry.tool.hints.matches(query.kind)
         };
         let limit = query.limit.clamp(1, MAX_RESULTS);
-        let show = |entry: &Entry| self.info(entry, query.detail, voice);
+        let show = |entry: &CatalogueEntry| self.tool_info(entry, query.detail, voice);
         if query.text.trim().is_empty() {
             catalogue.all(allowed).filter(is_wanted).take(limit).map(show).collect()
         } else {
@@ -117,35 +118,35 @@ impl Gateway {
         }
     }
 
-    /// All tools, in order.
+    /// Returns all tools, in catalogue order.
     pub async fn list(&self, allowed: &ToolFilter) -> Vec<ToolInfo> {
-        self.gather(allowed).await;
+        self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
-        let show = |entry| self.info(entry, Detail::Summary, Voice::TypeScript);
+        let show = |entry| self.tool_info(entry, ToolDetail::Summary, TypingsLanguage::TypeScript);
         catalogue.all(allowed).map(show).collect()
     }
 
-    /// One tool's whole definition, by any of its names, with its declaration.
+    /// Returns one tool's complete definition and declaration, by any of its names.
     pub async fn schema(
         &self,
         name: &str,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<ToolInfo, CallError> {
-        let entry = self.entry(name, allowed).await?;
+        let entry = self.find_entry(name, allowed).await?;
         let gateway = self.clone();
-        self.work_aside(move || gateway.define(&entry, voice)).await
+        self.run_blocking(move || gateway.describe_tool(&entry, voice)).await
     }
 
-    fn define(&self, entry: &Entry, voice: Voice) -> ToolInfo {
-        let mut info = self.info(entry, Detail::Full, voice);
+    fn describe_tool(&self, entry: &CatalogueEntry, voice: TypingsLanguage) -> ToolInfo {
+        let mut info = self.tool_info(entry, ToolDetail::Full, voice);
         let (server, tool) = (entry.server.as_str(), &entry.tool);
         let types = tool.types(info.observed_output.as_ref());
         let declaration = || types.declaration(voice, server, &tool.name, &tool.summary());
         match voice {
-            Voice::TypeScript => info.typescript = Some(declaration()),
-            Voice::Python => info.python = Some(declaration()),
-            Voice::Bash => {}
+            TypingsLanguage::TypeScript => info.typescript = Some(declaration()),
+            TypingsLanguage::Python => info.python = Some(declaration()),
+            TypingsLanguage::Bash => {}
         }
         info
     }
@@ -155,110 +156,123 @@ impl Gateway {
         server: &str,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let entries = self.entries_of(server, allowed).await?;
+        let entries = self.server_entries(server, allowed).await?;
         let gateway = self.clone();
         let list = move || {
             let names = entries.iter().map(|entry| entry.tool.name.as_str().into());
-            gateway.bounded(&Value::Array(names.collect()))
+            gateway.to_bounded_json(&Value::Array(names.collect()))
         };
-        self.work_aside(list).await?
+        self.run_blocking(list).await?
     }
 
     pub(super) async fn search_for_guest(
         &self,
         query: &SearchQuery,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<Json, CallError> {
         let reply = self.search_as(query, allowed, voice).await?;
-        self.rendered(reply.tools).await
+        self.render_json(reply.tools).await
     }
 
-    pub(super) async fn entries_of(
+    pub(super) async fn server_entries(
         &self,
         server: &str,
         allowed: &ToolFilter,
-    ) -> Result<Vec<Entry>, CallError> {
-        let server = self.server(server, allowed)?;
+    ) -> Result<Vec<CatalogueEntry>, CallError> {
+        let server = self.resolve_server(server, allowed)?;
         if let Some(upstream) = self.upstream(&server) {
-            self.listed(&upstream).await?;
+            self.ensure_listed(&upstream).await?;
         }
         let catalogue = self.catalogue().await;
         let allowed = allowed.clone();
         let list = move || {
             catalogue.all(&allowed).filter(|entry| entry.server == server).cloned().collect()
         };
-        self.work_aside(list).await
+        self.run_blocking(list).await
     }
 
     /// Waits for a list, if there is none yet.
-    async fn listed(&self, upstream: &Arc<Upstream>) -> Result<(), CallError> {
-        upstream.shelf().recheck().await;
-        let state = upstream.settled(self.patience()).await;
-        self.warm_behind(vec![Arc::clone(upstream)]);
+    async fn ensure_listed(&self, upstream: &Arc<Upstream>) -> Result<(), CallError> {
+        upstream.tool_cache().recheck().await;
+        let state = upstream.wait_until_settled(self.list_deadline()).await;
+        self.start_in_background(vec![Arc::clone(upstream)]);
         match upstream.listing() {
             Some(_) => Ok(()),
-            None => Err(unlisted(upstream.name(), &state)),
+            None => Err(unlisted_error(upstream.name(), &state)),
         }
     }
 
-    pub(super) async fn entry(&self, name: &str, allowed: &ToolFilter) -> Result<Entry, CallError> {
-        let (server, tool) = self.pair(name, allowed).await?;
+    pub(super) async fn find_entry(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+    ) -> Result<CatalogueEntry, CallError> {
+        let (server, tool) = self.resolve_name(name, allowed).await?;
         let Some(upstream) = self.upstream(&server) else {
-            return Err(self.no_tool(&server, &tool, allowed));
+            return Err(self.no_tool_error(&server, &tool, allowed));
         };
-        self.listed(&upstream).await?;
-        let tool = self.usable(&upstream, &tool, allowed).await?;
-        Ok(Entry { server, tool })
+        self.ensure_listed(&upstream).await?;
+        let tool = self.resolve_tool(&upstream, &tool, allowed).await?;
+        Ok(CatalogueEntry { server, tool })
     }
 
-    /// Starts every server that may be used and waits a little, once, for the slow ones.
-    pub(super) async fn gather(&self, allowed: &ToolFilter) -> SearchReply {
-        let until = self.patience();
+    /// Starts every permitted server and waits briefly, once, for the slow ones.
+    pub(super) async fn gather_lists(&self, allowed: &ToolFilter) -> SearchReply {
+        let until = self.list_deadline();
         let fleet = self.fleet();
         let wanted = fleet
             .upstreams
             .iter()
             .filter(|upstream| allowed.allows_server(upstream.name().as_str()));
         let settled = join_all(wanted.map(|upstream| async move {
-            upstream.shelf().recheck().await;
-            (upstream, upstream.settled(until).await)
+            upstream.tool_cache().recheck().await;
+            (upstream, upstream.wait_until_settled(until).await)
         }));
         let mut reply = SearchReply::default();
         let settled = settled.await;
-        self.warm_behind(settled.iter().map(|(upstream, _)| Arc::clone(upstream)).collect());
+        self.start_in_background(
+            settled.iter().map(|(upstream, _)| Arc::clone(upstream)).collect(),
+        );
         for (upstream, state) in settled {
             let name = upstream.name().clone();
-            if upstream.shelf().is_stale() {
+            if upstream.tool_cache().is_stale() {
                 reply.stale.push(name.clone());
             }
             match state {
-                State::Ready(_) => {}
-                State::Idle | State::Starting if upstream.listing().is_some() => {}
-                State::Idle | State::Starting => reply.starting.push(name),
-                State::Failed(failure) => reply.failed.push((name, failure.error.to_string())),
+                UpstreamState::Ready(_) => {}
+                UpstreamState::Idle | UpstreamState::Starting if upstream.listing().is_some() => {}
+                UpstreamState::Idle | UpstreamState::Starting => reply.starting.push(name),
+                UpstreamState::Failed(failure) => {
+                    reply.failed.push((name, failure.error.to_string()));
+                }
             }
         }
         reply
     }
 
-    fn info(&self, entry: &Entry, detail: Detail, voice: Voice) -> ToolInfo {
+    fn tool_info(
+        &self,
+        entry: &CatalogueEntry,
+        detail: ToolDetail,
+        voice: TypingsLanguage,
+    ) -> ToolInfo {
         let tool = &entry.tool;
-        let is_full = detail == Detail::Full;
+        let is_full = detail == ToolDetail::Full;
         let description = match detail {
-            Detail::Names => None,
-            Detail::Summary => Some(tool.summary()),
-            Detail::Full => Some(tool.description.clone()),
+            ToolDetail::Names => None,
+            ToolDetail::Summary => Some(tool.summary()),
+            ToolDetail::Full => Some(tool.description.clone()),
         };
         let observed = || self.inner.observed.schema(&entry.server, tool);
-        let observed = if detail == Detail::Names { None } else { observed() };
+        let observed = if detail == ToolDetail::Names { None } else { observed() };
         let signature = || tool.signature(voice, entry.server.as_str(), observed.as_ref());
         ToolInfo {
             name: entry.dotted_name(),
             server: entry.server.to_string(),
             tool: tool.name.clone(),
             description,
-            signature: (detail != Detail::Names).then(signature),
+            signature: (detail != ToolDetail::Names).then(signature),
             typescript: None,
             python: None,
             input_schema: is_full.then(|| tool.input_schema().clone()),
@@ -267,16 +281,16 @@ impl Gateway {
         }
     }
 
-    pub(super) fn patience(&self) -> Instant {
-        Instant::now() + self.patience
+    pub(super) fn list_deadline(&self) -> Instant {
+        Instant::now() + self.list_wait
     }
 }
 
-/// Why nothing is known of a server's tools.
-fn unlisted(server: &ServerName, state: &State) -> CallError {
+/// Explains why a server has no list.
+fn unlisted_error(server: &ServerName, state: &UpstreamState) -> CallError {
     let why = match state {
-        State::Failed(failure) => failure.error.to_string(),
-        State::Idle | State::Starting | State::Ready(_) => {
+        UpstreamState::Failed(failure) => failure.error.to_string(),
+        UpstreamState::Idle | UpstreamState::Starting | UpstreamState::Ready(_) => {
             "it is still starting; try again in a few seconds".to_owned()
         }
     };

@@ -1,32 +1,32 @@
-//! How servers are doing, for people and for `health`.
+//! The state of servers, for people and for `health`.
 
-use crate::upstream::{CallCounts, Phase, State, Upstream, UpstreamError};
+use crate::upstream::{BreakerPhase, CallCounts, Upstream, UpstreamError, UpstreamState};
 
-/// How one server is doing.
+/// The state of one server.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ServerHealth {
     pub name: String,
     pub state: ServerState,
-    /// As last listed; `None` before the first list.
+    /// The number of usable tools in the last list; `None` before the first list.
     pub tools: Option<usize>,
-    /// Those that wait for approval, and are not among `tools`.
+    /// The number of tools that wait for approval, not counted in `tools`.
     pub held: usize,
-    /// The list is an old one, kept until the server gives a new one.
+    /// True if the list has expired and the server has not sent a new one.
     pub stale: bool,
     pub error: Option<String>,
     pub breaker: BreakerState,
-    /// Calls are refused for so many seconds from now.
+    /// Calls are refused for this many seconds.
     pub retry_s: Option<u64>,
     pub counts: CallCounts,
     pub pid: Option<u32>,
-    /// What was wrong with its list, in sentences.
+    /// Problems with its list, one sentence each.
     pub problems: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ServerState {
-    /// Nobody has needed it yet, or it ended and nobody has needed it since.
+    /// Not needed yet, or ended and not needed since.
     Idle,
     Starting,
     Ready,
@@ -35,14 +35,14 @@ pub enum ServerState {
     Failed,
 }
 
-/// Whether calls to a server are made.
+/// The state of a server's breaker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BreakerState {
     Closed,
-    /// It failed too often in a row.
+    /// Open after too many failures in a row.
     Open,
-    /// It failed too often, and one call is on its way to see whether that is over.
+    /// Open, and one call is testing whether the server has recovered.
     Probing,
 }
 
@@ -68,13 +68,15 @@ impl ServerState {
     }
 }
 
-pub(super) fn health(upstream: &Upstream) -> ServerHealth {
+pub(super) fn server_health(upstream: &Upstream) -> ServerHealth {
     let (state, error, pid) = match upstream.state() {
-        State::Idle => (ServerState::Idle, None, None),
-        State::Starting => (ServerState::Starting, None, None),
-        State::Ready(connection) if connection.is_gone() => (ServerState::Idle, None, None),
-        State::Ready(connection) => (ServerState::Ready, None, connection.pid()),
-        State::Failed(failure) => {
+        UpstreamState::Idle => (ServerState::Idle, None, None),
+        UpstreamState::Starting => (ServerState::Starting, None, None),
+        UpstreamState::Ready(connection) if connection.is_closed() => {
+            (ServerState::Idle, None, None)
+        }
+        UpstreamState::Ready(connection) => (ServerState::Ready, None, connection.pid()),
+        UpstreamState::Failed(failure) => {
             let state = match failure.error {
                 UpstreamError::NeedsLogin { .. } => ServerState::NeedsLogin,
                 _ => ServerState::Failed,
@@ -83,20 +85,20 @@ pub(super) fn health(upstream: &Upstream) -> ServerHealth {
         }
     };
     let listing = upstream.listing();
-    let mut problems: Vec<String> = upstream.shelf().trust().problem().into_iter().collect();
+    let mut problems: Vec<String> = upstream.tool_cache().trust().problem().into_iter().collect();
     problems.extend(listing.iter().flat_map(|listing| listing.problems.iter().cloned()));
-    let (phase, left) = upstream.phase();
+    let (phase, left) = upstream.breaker_phase();
     ServerHealth {
         name: upstream.name().to_string(),
         state,
         tools: listing.as_ref().map(|listing| listing.tools.len()),
         held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
-        stale: upstream.shelf().is_stale(),
+        stale: upstream.tool_cache().is_stale(),
         error,
         breaker: match phase {
-            Phase::Closed { .. } => BreakerState::Closed,
-            Phase::Open { .. } => BreakerState::Open,
-            Phase::Probing => BreakerState::Probing,
+            BreakerPhase::Closed { .. } => BreakerState::Closed,
+            BreakerPhase::Open { .. } => BreakerState::Open,
+            BreakerPhase::Probing => BreakerState::Probing,
         },
         retry_s: left
             .map(|left| left.as_nanos().div_ceil(1_000_000_000).try_into().unwrap_or(u64::MAX)),

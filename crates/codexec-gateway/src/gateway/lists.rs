@@ -1,4 +1,4 @@
-//! When servers are started, and when their lists become one catalogue.
+//! When servers are started, and when their lists are merged into the catalogue.
 
 use std::sync::{Arc, PoisonError, atomic::Ordering};
 
@@ -8,41 +8,43 @@ use tokio::{task::JoinHandle, time::Duration};
 use super::{Fleet, Gateway};
 use crate::{
     catalogue::Catalogue,
-    upstream::{Listing, Upstream},
+    upstream::{ToolListing, Upstream},
 };
 
-/// Threads that read lists on disk; more would only wait for each other.
+/// Threads that read saved lists; more would only compete for the disk.
 const READERS: usize = 2;
-/// Between two starts of servers that nobody waits for.
-const BEHIND: Duration = Duration::from_millis(20);
+/// The pause between two starts in the background.
+const START_PAUSE: Duration = Duration::from_millis(20);
 
-type Outdated = (Arc<Fleet>, Vec<Option<Arc<Listing>>>, Arc<Catalogue>);
+type StaleCatalogue = (Arc<Fleet>, Vec<Option<Arc<ToolListing>>>, Arc<Catalogue>);
 
 impl Gateway {
-    /// Begins to start all servers. Returns at once; needs a tokio runtime around it.
-    pub fn warm(&self) {
+    /// Begins to start all servers and returns at once. Must be called inside a tokio runtime.
+    pub fn start_in_advance(&self) {
         for upstream in &self.fleet().upstreams {
-            upstream.begin();
+            upstream.start_if_needed();
         }
     }
 
-    /// Starts servers whose lists are known already, one after the other and behind whatever is
-    /// being answered: to start a process takes longer than an answer may.
-    pub(super) fn warm_behind(&self, upstreams: Vec<Arc<Upstream>>) {
-        let is_due = |upstream: &Arc<Upstream>| upstream.is_due() && !upstream.shelf().is_enough();
+    /// Starts servers whose lists are already known, one after the other in the background:
+    /// starting a process takes longer than an answer may.
+    pub(super) fn start_in_background(&self, upstreams: Vec<Arc<Upstream>>) {
+        let is_due = |upstream: &Arc<Upstream>| {
+            upstream.needs_start() && !upstream.tool_cache().is_sufficient()
+        };
         let due: Vec<Arc<Upstream>> = upstreams.into_iter().filter(is_due).collect();
         if due.is_empty() || self.inner.is_warming.swap(true, Ordering::AcqRel) {
             return;
         }
-        // It must not keep the servers alive when nobody else does.
+        // A weak reference, so that this task does not keep the servers alive.
         let inner = Arc::downgrade(&self.inner);
         tokio::spawn(async move {
             for upstream in due {
-                tokio::time::sleep(BEHIND).await;
+                tokio::time::sleep(START_PAUSE).await;
                 if inner.strong_count() == 0 {
                     return;
                 }
-                upstream.begin();
+                upstream.start_if_needed();
             }
             if let Some(inner) = inner.upgrade() {
                 inner.is_warming.store(false, Ordering::Release);
@@ -50,9 +52,9 @@ impl Gateway {
         });
     }
 
-    /// Begins to read the lists on disk and to make them searchable. Returns at once, with what
-    /// can be waited for; needs a tokio runtime around it.
-    pub fn preload(&self) -> JoinHandle<()> {
+    /// Begins to read the saved lists and to index them. Returns at once, with a handle to wait
+    /// for. Must be called inside a tokio runtime.
+    pub fn load_saved_lists(&self) -> JoinHandle<()> {
         let gateway = self.clone();
         let fleet = self.fleet();
         tokio::spawn(async move {
@@ -64,26 +66,26 @@ impl Gateway {
                     }
                 })
             };
-            let words = tokio::task::spawn_blocking(crate::search::prepare);
+            let words = tokio::task::spawn_blocking(crate::search::load_thesaurus);
             join_all((0..READERS).map(read)).await;
             gateway.catalogue().await;
-            // Whoever searches first makes up for it.
+            // If this failed, the first search does the preparation.
             let _ = words.await;
         })
     }
 
-    /// The catalogue of now, made again only when some list has changed.
+    /// Returns the current catalogue, rebuilt only if some list has changed.
     pub(super) async fn catalogue(&self) -> Arc<Catalogue> {
-        if let Ok(known) = self.known_catalogue() {
+        if let Ok(known) = self.current_catalogue() {
             return known;
         }
-        // Whoever comes while it is being made waits for that one.
-        let _turn = self.inner.making.acquire().await;
-        let (fleet, listings, known) = match self.known_catalogue() {
+        // Concurrent callers wait for one build.
+        let _permit = self.inner.catalogue_build.acquire().await;
+        let (fleet, listings, known) = match self.current_catalogue() {
             Ok(known) => return known,
             Err(outdated) => outdated,
         };
-        // Thousands of tools take milliseconds: not on a thread that serves others.
+        // Indexing thousands of tools takes milliseconds, too long for the event loop.
         let made =
             tokio::task::spawn_blocking(move || Catalogue::new(&fleet.names, listings)).await;
         let Ok(made) = made else { return known };
@@ -92,8 +94,8 @@ impl Gateway {
         made
     }
 
-    /// The catalogue if it is up to date, or what to make it from, and the old one.
-    fn known_catalogue(&self) -> Result<Arc<Catalogue>, Outdated> {
+    /// Returns the catalogue if it is current, or else what to build it from, and the old one.
+    fn current_catalogue(&self) -> Result<Arc<Catalogue>, StaleCatalogue> {
         let fleet = self.fleet();
         let listings: Vec<_> = fleet.upstreams.iter().map(|up| up.listing()).collect();
         let known = self.inner.catalogue.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -2,15 +2,15 @@ use codexec_types::ServerName;
 use url::Url;
 
 use super::Gateway;
-use crate::{LoggedIn, LoginError, login};
+use crate::{LoginError, LoginSummary, login};
 
 impl Gateway {
-    /// Logs in to one of the servers; see [`login`]. What waits for it is tried again by itself.
+    /// Logs in to one of the servers; see [`login`]. Waiting requests retry by themselves.
     pub async fn log_in(
         &self,
         server: &ServerName,
         show: impl FnOnce(&Url),
-    ) -> Result<LoggedIn, LoginError> {
+    ) -> Result<LoginSummary, LoginError> {
         let upstream = self.upstream(server).ok_or(LoginError::Unknown)?;
         login(upstream.config(), &self.inner.shared.settings, show).await
     }

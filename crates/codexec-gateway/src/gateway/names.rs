@@ -1,154 +1,162 @@
-//! From the names that guests use to one server and one tool. Where a name can stand for several,
-//! nobody guesses.
+//! Resolves the names that guests use to one server and one tool. An ambiguous name is an error,
+//! never a guess.
 
 use std::sync::Arc;
 
-use codexec_types::{CallCode, CallError, Denied, ServerName, ToolFilter, nearest};
+use codexec_types::{CallCode, CallError, ServerName, ToolDenied, ToolFilter, find_nearest_names};
 
 use super::{
     Gateway,
-    call::{denied, not_found, shown},
+    call::{denied_error, not_found_error, shorten},
 };
 use crate::{
-    catalogue::{Entry, Pair, pairs, servers_named},
+    catalogue::{CatalogueEntry, ServerTool, find_servers, split_name},
     tool::Tool,
-    upstream::{KeptBack, Lookup, Upstream},
+    upstream::{ToolLookup, Upstream, WithheldReason},
 };
 
 impl Gateway {
-    /// The (server, tool) that a joined or bare name stands for.
-    pub(super) async fn pair(
+    /// Resolves a joined or bare name to its server and tool.
+    pub(super) async fn resolve_name(
         &self,
         name: &str,
         allowed: &ToolFilter,
     ) -> Result<(ServerName, String), CallError> {
-        let mut pairs = pairs(name, &self.fleet().names);
-        let is_allowed = |pair: &Pair<'_>| allowed.check(pair.server.as_str(), pair.tool).is_ok();
+        let mut pairs = split_name(name, &self.fleet().names);
+        let is_allowed =
+            |pair: &ServerTool<'_>| allowed.check(pair.server.as_str(), pair.tool).is_ok();
         if pairs.iter().any(is_allowed) {
             pairs.retain(is_allowed);
         }
-        self.see_lists(&pairs, allowed).await;
-        if let Some(pair) = self.known_pair(name, &pairs)? {
+        self.wait_for_lists(&pairs, allowed).await;
+        if let Some(pair) = self.find_listed_pair(name, &pairs)? {
             return Ok((pair.server.clone(), pair.tool.to_owned()));
         }
-        match (pairs.first(), self.bare(name, allowed).await) {
+        match (pairs.first(), self.resolve_bare_name(name, allowed).await) {
             (Some(pair), Err(_)) => Ok((pair.server.clone(), pair.tool.to_owned())),
             (_, bare) => bare,
         }
     }
 
-    /// A server by name or alias, if any of its tools may be called.
-    pub(super) fn server(&self, name: &str, allowed: &ToolFilter) -> Result<ServerName, CallError> {
+    /// Resolves a server by name or alias, if any of its tools may be called.
+    pub(super) fn resolve_server(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+    ) -> Result<ServerName, CallError> {
         let fleet = self.fleet();
-        let found = servers_named(name, &fleet.names);
+        let found = find_servers(name, &fleet.names);
         match found.as_slice() {
             [server] if allowed.allows_server(server.as_str()) => Ok((*server).clone()),
-            [server] => Err(denied(Denied::Server, server, "*")),
+            [server] => Err(denied_error(ToolDenied::Server, server, "*")),
             [] => {
                 let known = fleet.names.iter().map(ServerName::as_str);
                 let visible = known.filter(|server| allowed.allows_server(server));
-                let near = nearest(name, visible, 3);
-                Err(not_found(&format!("no server {:?}", shown(name)), &near))
+                let near = find_nearest_names(name, visible, 3);
+                Err(not_found_error(&format!("no server {:?}", shorten(name)), &near))
             }
             several => {
                 let names = several.iter().map(ToString::to_string);
-                Err(ambiguous("servers go by", name, &names.collect::<Vec<_>>()))
+                Err(ambiguous_error("servers go by", name, &names.collect::<Vec<_>>()))
             }
         }
     }
 
-    /// The tool that a name stands for on a server, if it may be called.
-    pub(super) async fn usable(
+    /// Resolves a name to a tool of this server, if it may be called.
+    pub(super) async fn resolve_tool(
         &self,
         upstream: &Arc<Upstream>,
         tool: &str,
         allowed: &ToolFilter,
     ) -> Result<Arc<Tool>, CallError> {
         let mut listing = upstream.listing().unwrap_or_default();
-        if matches!(listing.lookup(tool), Lookup::KeptBack(_, KeptBack::Held(_))) {
-            // It may have been approved a moment ago.
-            upstream.shelf().recheck().await;
+        if matches!(listing.lookup(tool), ToolLookup::Withheld(_, WithheldReason::Held(_))) {
+            // The user may have just approved it.
+            upstream.tool_cache().recheck().await;
             listing = upstream.listing().unwrap_or_default();
         }
         let server = upstream.name();
-        // Decided on the real name, which an alias may stand for.
+        // Permission depends on the real name, which an alias may stand for.
         let permit = |real: &str| {
-            allowed.check(server.as_str(), real).map_err(|err| denied(err, server, real))
+            allowed.check(server.as_str(), real).map_err(|err| denied_error(err, server, real))
         };
         match listing.lookup(tool) {
-            Lookup::Found(found) => permit(&found.name).map(|()| found.clone()),
-            Lookup::KeptBack(found, why) => {
+            ToolLookup::Found(found) => permit(&found.name).map(|()| found.clone()),
+            ToolLookup::Withheld(found, why) => {
                 permit(&found.name)?;
-                Err(kept_back(server, &found.name, why))
+                Err(withheld_error(server, &found.name, why))
             }
-            Lookup::Several(names) => {
+            ToolLookup::Ambiguous(names) => {
                 let dotted = names.iter().map(|name| format!("{server}.{name}"));
-                Err(ambiguous("tools go by", tool, &dotted.collect::<Vec<_>>()))
+                Err(ambiguous_error("tools go by", tool, &dotted.collect::<Vec<_>>()))
             }
-            Lookup::Nothing => {
+            ToolLookup::Missing => {
                 permit(tool)?;
-                Err(self.no_tool(server, tool, allowed))
+                Err(self.no_tool_error(server, tool, allowed))
             }
         }
     }
 
-    /// The lists of these servers have to be known, or an exact name is not seen to be one.
-    async fn see_lists(&self, pairs: &[Pair<'_>], allowed: &ToolFilter) {
-        let until = self.patience();
+    /// Waits for the lists of these servers, which are needed to recognize exact names.
+    async fn wait_for_lists(&self, pairs: &[ServerTool<'_>], allowed: &ToolFilter) {
+        let until = self.list_deadline();
         let fleet = self.fleet();
         let wanted = fleet.upstreams.iter().filter(|upstream| {
             allowed.allows_server(upstream.name().as_str())
                 && pairs.iter().any(|pair| pair.server == *upstream.name())
                 && upstream.listing().is_none()
         });
-        futures::future::join_all(wanted.map(|upstream| upstream.settled(until))).await;
+        futures::future::join_all(wanted.map(|upstream| upstream.wait_until_settled(until))).await;
     }
 
-    /// The one pair of which the tool is known to be there: by exact names, else by aliases.
-    fn known_pair<'a, 'b>(
+    /// Returns the one pair whose tool is listed: by exact names, or else by aliases.
+    fn find_listed_pair<'a, 'b>(
         &self,
         name: &str,
-        pairs: &'a [Pair<'b>],
-    ) -> Result<Option<&'a Pair<'b>>, CallError> {
-        let listing = |pair: &Pair<'_>| self.upstream(&pair.server).and_then(|up| up.listing());
-        let is_exact =
-            |pair: &Pair<'_>| pair.is_exact && listing(pair).is_some_and(|l| l.lists(pair.tool));
-        let is_listed = |pair: &Pair<'_>| {
-            let known = listing(pair);
-            known.is_some_and(|known| !matches!(known.lookup(pair.tool), Lookup::Nothing))
+        pairs: &'a [ServerTool<'b>],
+    ) -> Result<Option<&'a ServerTool<'b>>, CallError> {
+        let listing =
+            |pair: &ServerTool<'_>| self.upstream(&pair.server).and_then(|up| up.listing());
+        let is_exact = |pair: &ServerTool<'_>| {
+            pair.is_exact && listing(pair).is_some_and(|l| l.has_tool(pair.tool))
         };
-        let ways: [&dyn Fn(&Pair<'_>) -> bool; 2] = [&is_exact, &is_listed];
+        let is_listed = |pair: &ServerTool<'_>| {
+            let known = listing(pair);
+            known.is_some_and(|known| !matches!(known.lookup(pair.tool), ToolLookup::Missing))
+        };
+        let ways: [&dyn Fn(&ServerTool<'_>) -> bool; 2] = [&is_exact, &is_listed];
         for way in ways {
-            let found: Vec<&Pair<'b>> = pairs.iter().filter(|pair| way(pair)).collect();
+            let found: Vec<&ServerTool<'b>> = pairs.iter().filter(|pair| way(pair)).collect();
             match found.as_slice() {
                 [] => {}
                 [pair] => return Ok(Some(*pair)),
                 several => {
                     let names = several.iter().map(|pair| pair.dotted_name());
-                    return Err(ambiguous("tools go by", name, &names.collect::<Vec<_>>()));
+                    return Err(ambiguous_error("tools go by", name, &names.collect::<Vec<_>>()));
                 }
             }
         }
-        // Nothing is known of its tools yet: the call will tell.
+        // Without a list, the call itself will tell.
         Ok(pairs.iter().find(|pair| listing(pair).is_none()))
     }
 
-    /// A tool by its own name, whichever server has it.
-    async fn bare(
+    /// Resolves a tool's own name, whichever server has it.
+    async fn resolve_bare_name(
         &self,
         name: &str,
         allowed: &ToolFilter,
     ) -> Result<(ServerName, String), CallError> {
-        self.gather(allowed).await;
+        self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
-        let bare: Vec<&Entry> =
+        let bare: Vec<&CatalogueEntry> =
             catalogue.all(allowed).filter(|entry| entry.tool.name == name).collect();
         match bare.as_slice() {
             [entry] => Ok((entry.server.clone(), entry.tool.name.clone())),
             [] => {
-                let names: Vec<String> = catalogue.all(allowed).map(Entry::dotted_name).collect();
-                let near = nearest(name, names.iter().map(String::as_str), 3);
-                Err(not_found(&format!("no tool {:?}", shown(name)), &near))
+                let names: Vec<String> =
+                    catalogue.all(allowed).map(CatalogueEntry::dotted_name).collect();
+                let near = find_nearest_names(name, names.iter().map(String::as_str), 3);
+                Err(not_found_error(&format!("no tool {:?}", shorten(name)), &near))
             }
             several => {
                 let names: Vec<String> = several.iter().map(|entry| entry.dotted_name()).collect();
@@ -160,23 +168,23 @@ impl Gateway {
     }
 }
 
-fn ambiguous(what: &str, name: &str, names: &[String]) -> CallError {
+fn ambiguous_error(what: &str, name: &str, names: &[String]) -> CallError {
     let which = names.join(", ");
-    let message = format!("several {what} {:?}: {which}; use the exact name", shown(name));
+    let message = format!("several {what} {:?}: {which}; use the exact name", shorten(name));
     CallError::new(CallCode::ToolNotFound, message)
 }
 
-fn kept_back(server: &ServerName, tool: &str, why: KeptBack) -> CallError {
+fn withheld_error(server: &ServerName, tool: &str, why: WithheldReason) -> CallError {
     let error = match why {
-        KeptBack::Held(why) => CallError::new(
+        WithheldReason::Held(why) => CallError::new(
             CallCode::ToolQuarantined,
             format!(
-                "tool \"{server}.{tool}\" is in quarantine: {}; the user can look at it and let it \
-                 be used with `codexec servers approve {server}`",
+                "tool \"{server}.{tool}\" is in quarantine: {}; the user can review and approve \
+                 it with `codexec servers approve {server}`",
                 why.reason()
             ),
         ),
-        KeptBack::SwitchedOff => CallError::new(
+        WithheldReason::SwitchedOff => CallError::new(
             CallCode::ToolNotAllowed,
             format!(
                 "tool \"{server}.{tool}\" is switched off in the settings of server \"{server}\""

@@ -1,29 +1,29 @@
-//! Lists and texts that a guest asks for, made beside the event loop.
+//! Lists and texts for guests, built on blocking threads.
 
 use codexec_types::{CallCode, CallError, Json, ToolFilter};
 use serde_json::{Value, json};
 
 use super::Gateway;
 use crate::{
-    Voice,
-    catalogue::{Catalogue, Entry, find_server},
+    TypingsLanguage,
+    catalogue::{Catalogue, CatalogueEntry, find_server},
     help,
 };
 
-/// What looking for words may cost, in bytes compared: a tenth of a second.
+/// The cost limit of a word search in bytes compared, about a tenth of a second.
 const COMPARED_BYTES: usize = 256 << 20;
 
 impl Gateway {
-    /// Every tool in which one of the words occurs; all of them when there are none.
+    /// Returns every tool that contains one of the words, or all tools if there are no words.
     pub(super) async fn discover(
         &self,
         words: Vec<String>,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        self.gather(allowed).await;
+        self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
-        self.work_aside(move || gateway.find_words(&words, &catalogue, &allowed)).await?
+        self.run_blocking(move || gateway.find_words(&words, &catalogue, &allowed)).await?
     }
 
     fn find_words(
@@ -40,10 +40,10 @@ impl Gateway {
         for entry in catalogue.all(allowed) {
             let cost = words.len() * (entry.tool.name.len() + entry.tool.description.len());
             left = left.checked_sub(cost).ok_or_else(|| {
-                let message = "words: there are too many for so many tools; give fewer";
+                let message = "words: too many for this number of tools; give fewer";
                 CallError::new(CallCode::InvalidArgs, message)
             })?;
-            if !words.is_empty() && !occurs(&words, entry) {
+            if !words.is_empty() && !contains_any(&words, entry) {
                 continue;
             }
             if found.len() > 1 {
@@ -64,64 +64,69 @@ impl Gateway {
         &self,
         name: Option<&str>,
         allowed: &ToolFilter,
-        voice: Voice,
+        voice: TypingsLanguage,
     ) -> Result<Json, CallError> {
         let entries = match name {
             None => return self.overview(allowed, voice).await,
             Some(name) if find_server(name, &self.fleet().names).is_some() => {
-                Ok(self.entries_of(name, allowed).await?)
+                Ok(self.server_entries(name, allowed).await?)
             }
-            Some(name) => Err(self.entry(name, allowed).await?),
+            Some(name) => Err(self.find_entry(name, allowed).await?),
         };
         let (gateway, name) = (self.clone(), name.unwrap_or_default().to_owned());
         let write = move || {
             let observed =
-                |entry: &Entry| gateway.inner.observed.schema(&entry.server, &entry.tool);
+                |entry: &CatalogueEntry| gateway.inner.observed.schema(&entry.server, &entry.tool);
             let text = match &entries {
                 Ok(entries) => {
                     let entries: Vec<_> =
                         entries.iter().map(|entry| (entry, observed(entry))).collect();
-                    help::server(voice, &name, &entries)
+                    help::describe_server(voice, &name, &entries)
                 }
-                Err(entry) => help::tool(voice, entry, observed(entry).as_ref()),
+                Err(entry) => help::describe_tool(voice, entry, observed(entry).as_ref()),
             };
-            gateway.bounded(&Value::String(text))
+            gateway.to_bounded_json(&Value::String(text))
         };
-        self.work_aside(write).await?
+        self.run_blocking(write).await?
     }
 
-    async fn overview(&self, allowed: &ToolFilter, voice: Voice) -> Result<Json, CallError> {
-        self.gather(allowed).await;
+    async fn overview(
+        &self,
+        allowed: &ToolFilter,
+        voice: TypingsLanguage,
+    ) -> Result<Json, CallError> {
+        self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
         let write = move || {
             let health = gateway.health();
             let servers = health.iter().filter(|server| allowed.allows_server(&server.name));
-            let text = help::overview(
+            let text = help::describe_servers(
                 voice,
                 servers.map(|server| {
-                    let is_its = |entry: &&Entry| entry.server.as_str() == server.name;
+                    let is_its = |entry: &&CatalogueEntry| entry.server.as_str() == server.name;
                     (server, catalogue.all(&allowed).filter(is_its).count())
                 }),
             );
-            gateway.bounded(&Value::String(text))
+            gateway.to_bounded_json(&Value::String(text))
         };
-        self.work_aside(write).await?
+        self.run_blocking(write).await?
     }
 
-    /// As text for the guest.
-    pub(super) async fn rendered(
+    /// Serializes a value for the guest on a blocking thread.
+    pub(super) async fn render_json(
         &self,
         value: impl serde::Serialize + Send + 'static,
     ) -> Result<Json, CallError> {
         let gateway = self.clone();
-        let render = move || gateway.bounded(&serde_json::to_value(value).unwrap_or_default());
-        self.work_aside(render).await?
+        let render =
+            move || gateway.to_bounded_json(&serde_json::to_value(value).unwrap_or_default());
+        self.run_blocking(render).await?
     }
 }
 
-/// In the shape that guests of `discoverMCPTools` know.
-fn describe(entry: &Entry) -> Value {
+/// Returns the shape that `discoverMCPTools` promises to guests.
+fn describe(entry: &CatalogueEntry) -> Value {
     let mut tool = json!({
         "name": format!("mcp__{}__{}", entry.server, entry.tool.name),
         "server": entry.server.as_str(),
@@ -135,7 +140,7 @@ fn describe(entry: &Entry) -> Value {
     tool
 }
 
-fn occurs(words: &[String], entry: &Entry) -> bool {
+fn contains_any(words: &[String], entry: &CatalogueEntry) -> bool {
     let name = format!("mcp__{}__{}", entry.server, entry.tool.name).to_lowercase();
     let description = entry.tool.description.to_lowercase();
     words.iter().any(|word| name.contains(word) || description.contains(word))

@@ -4,33 +4,33 @@ use codexec_types::ServerName;
 
 use super::Gateway;
 use crate::{
-    Secret, StdioConfig, TransportConfig,
+    SecretSource, StdioConfig, TransportConfig,
     upstream::{StartRefusal, plan_start},
 };
 
 impl Gateway {
-    /// The servers that would be refused now, each with why. Starts nothing.
-    pub fn refusals(&self) -> Vec<(ServerName, String)> {
+    /// Returns the servers that would be refused now, with the reason. Starts nothing.
+    pub fn list_start_refusals(&self) -> Vec<(ServerName, String)> {
         let fleet = self.fleet();
         let refused = fleet.upstreams.iter().filter_map(|upstream| {
             let TransportConfig::Stdio(program) = &upstream.config().transport else { return None };
-            Some((upstream.name().clone(), self.refusal(program)?))
+            Some((upstream.name().clone(), self.start_refusal(program)?))
         });
         refused.collect()
     }
 
-    fn refusal(&self, program: &StdioConfig) -> Option<String> {
-        let plain = |(name, secret): &(String, Secret)| match secret {
-            Secret::Plain(value) => Some((name.clone(), value.clone())),
-            Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => None,
+    fn start_refusal(&self, program: &StdioConfig) -> Option<String> {
+        let plain_value = |(name, secret): &(String, SecretSource)| match secret {
+            SecretSource::Plain(value) => Some((name.clone(), value.clone())),
+            SecretSource::Variable(_) | SecretSource::File(_) | SecretSource::Keyring(_) => None,
         };
-        let env: Vec<(String, String)> = program.env.iter().filter_map(plain).collect();
+        let env: Vec<(String, String)> = program.env.iter().filter_map(plain_value).collect();
         let refused = plan_start(program, &env, &self.inner.shared.settings).err()?;
         match refused {
             StartRefusal::GuestWritable { .. } | StartRefusal::TakesFromWorkingDir(_) => {
                 Some(format!("{:?} {refused}", program.command))
             }
-            // Whoever starts it is told.
+            // These errors are reported when the server is started.
             StartRefusal::NotFound | StartRefusal::NoDirectory(_) => None,
         }
     }

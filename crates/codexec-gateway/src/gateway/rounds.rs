@@ -1,5 +1,5 @@
-//! A call may take several rounds: a server of the newer kind gives back questions instead of a
-//! result, and is called again with the answers.
+//! Multi-round calls: a server with the newer protocol may return questions instead of a result,
+//! and is called again with the answers.
 
 use std::sync::Arc;
 
@@ -14,37 +14,37 @@ use crate::{
 };
 
 const ROUNDS: usize = 10;
-/// Questions that one round may ask.
+/// The limit on questions in one round.
 const QUESTIONS: usize = 10;
 
 /// Calls until there is a result.
-pub(super) async fn call_to_the_end(
+pub(super) async fn call_until_complete(
     upstream: &Arc<Upstream>,
-    asked: &str,
+    requested_name: &str,
     tool: &Arc<Tool>,
     params: CallToolRequestParams,
     caller: &Caller,
 ) -> Result<Value, UpstreamError> {
     if !caller.can_answer() {
-        return upstream.call(asked, tool, params, caller).await;
+        return upstream.call(requested_name, tool, params, caller).await;
     }
     let mut next = params.clone();
     for _ in 0..=ROUNDS {
-        let result = upstream.call(asked, tool, next, caller).await?;
+        let result = upstream.call(requested_name, tool, next, caller).await?;
         if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
             return Ok(result);
         }
         next = params.clone();
         next.request_state = text(&result, "requestState");
-        next.input_responses = answers(upstream, &result, caller).await?;
+        next.input_responses = answer_questions(upstream, &result, caller).await?;
         if next.request_state.is_none() && next.input_responses.is_none() {
-            return Err(refused("it wants input and does not say which".to_owned()));
+            return Err(refused_error("it asks for input without saying what".to_owned()));
         }
     }
-    Err(refused(format!("it wanted input more than {ROUNDS} times")))
+    Err(refused_error(format!("it asked for input more than {ROUNDS} times")))
 }
 
-async fn answers(
+async fn answer_questions(
     upstream: &Upstream,
     result: &Value,
     caller: &Caller,
@@ -53,14 +53,16 @@ async fn answers(
         return Ok(None);
     };
     if requests.len() > QUESTIONS {
-        return Err(refused(format!("it asks more than {QUESTIONS} questions at once")));
+        return Err(refused_error(format!("it asks more than {QUESTIONS} questions at once")));
     }
     let mut responses = InputResponses::new();
     for (key, request) in requests {
         let method = text(request, "method").unwrap_or_default();
         if method != "elicitation/create" {
             let method = cut(&clean_line(&method), 100);
-            return Err(refused(format!("it wants {method:?} of us, which is not supported")));
+            return Err(refused_error(format!(
+                "it requests {method:?} from us, which is not supported"
+            )));
         }
         let params = match request.get("params") {
             Some(Value::Object(params)) => params.clone(),
@@ -71,7 +73,7 @@ async fn answers(
     Ok(Some(responses))
 }
 
-fn refused(why: String) -> UpstreamError {
+fn refused_error(why: String) -> UpstreamError {
     UpstreamError::Refused(why)
 }
 

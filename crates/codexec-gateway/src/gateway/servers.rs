@@ -1,35 +1,35 @@
-//! The servers themselves, as code looks them over before it asks one for its tools.
+//! The list of servers, which code reads before it asks one for its tools.
 
-use codexec_types::{CallError, Json, ToolFilter, alias};
+use codexec_types::{CallError, Json, ToolFilter, to_identifier};
 use serde_json::{Map, Value, json};
 
-use super::{Gateway, health::health};
+use super::{Gateway, health::server_health};
 use crate::upstream::Upstream;
 
-/// Tools that are named to say what a server is for.
-const NAMED: usize = 8;
+/// The number of tools named to show what a server is for.
+const NAMED_TOOLS: usize = 8;
 
 impl Gateway {
-    /// Nobody is started or waited for: it is what is known now.
-    pub(super) fn servers(&self, allowed: &ToolFilter) -> Result<Json, CallError> {
+    /// Returns what is known now. Starts no server and waits for none.
+    pub(super) fn list_servers(&self, allowed: &ToolFilter) -> Result<Json, CallError> {
         let fleet = self.fleet();
         let seen = fleet.upstreams.iter().filter(|up| allowed.allows_server(up.name().as_str()));
-        let servers = seen.map(|upstream| about(upstream, allowed)).collect();
-        self.bounded(&Value::Array(servers))
+        let servers = seen.map(|upstream| describe_server(upstream, allowed)).collect();
+        self.to_bounded_json(&Value::Array(servers))
     }
 }
 
-fn about(upstream: &Upstream, allowed: &ToolFilter) -> Value {
+fn describe_server(upstream: &Upstream, allowed: &ToolFilter) -> Value {
     let name = upstream.name().as_str();
     let mut about = Map::new();
     about.insert("name".to_owned(), name.into());
-    about.insert("alias".to_owned(), alias(name).into());
-    about.insert("state".to_owned(), health(upstream).state.name().into());
+    about.insert("alias".to_owned(), to_identifier(name).into());
+    about.insert("state".to_owned(), server_health(upstream).state.name().into());
     if let Some(listing) = upstream.listing() {
         let tools = listing.tools.iter().map(|tool| tool.name.as_str());
         let tools: Vec<&str> = tools.filter(|tool| allowed.check(name, tool).is_ok()).collect();
-        let more = if tools.len() > NAMED { ", .." } else { "" };
-        let named = tools.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = if tools.len() > NAMED_TOOLS { ", .." } else { "" };
+        let named = tools.iter().take(NAMED_TOOLS).copied().collect::<Vec<_>>().join(", ");
         if !named.is_empty() {
             about.insert("description".to_owned(), json!(format!("{named}{more}")));
         }

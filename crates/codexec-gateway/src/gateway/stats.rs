@@ -1,4 +1,4 @@
-//! What listing every tool would cost an agent.
+//! The cost of listing every tool to an agent.
 
 use codexec_types::ToolFilter;
 use serde_json::json;
@@ -10,14 +10,15 @@ use super::Gateway;
 pub struct ServerCost {
     pub server: String,
     pub tools: usize,
-    /// Of all its tools as a model is given them: name, description and input schema, in JSON.
+    /// The length of all its tools as a model gets them: name, description and input schema, in
+    /// JSON.
     pub characters: usize,
 }
 
 impl Gateway {
-    /// In the order of the configuration; servers without tools have a line too.
-    pub async fn costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
-        self.gather(allowed).await;
+    /// Returns the costs in configured order, including servers without tools.
+    pub async fn measure_costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
+        self.gather_lists(allowed).await;
         let catalogue = self.catalogue().await;
         let names = self.server_names();
         let visible = names.iter().filter(|name| allowed.allows_server(name.as_str()));

@@ -1,8 +1,8 @@
-//! The road of a call, against the scripted server.
+//! The path of a call, against the scripted server.
 
 use std::path::PathBuf;
 
-use codexec_types::{CallCode, Detail, ToolKind, ToolPattern};
+use codexec_types::{CallCode, ToolDetail, ToolKind, ToolPattern};
 use serde_json::{Value, json};
 
 use super::*;
@@ -11,13 +11,13 @@ use crate::{StdioConfig, Warden};
 fn gateway() -> Gateway {
     let issue = json!({"name": "get-issue", "description": "Reads an issue. More.", "inputSchema": {
         "type": "object", "required": ["id"], "properties": {"id": {"type": "integer"}}}});
-    of(&[
+    gateway_of(&[
         ("my-hub", json!({"tools": ["echo"], "raw_tools": [issue]})),
         ("other", json!({"tools": ["echo", "only_here"]})),
     ])
 }
 
-fn of(servers: &[(&str, Value)]) -> Gateway {
+fn gateway_of(servers: &[(&str, Value)]) -> Gateway {
     let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted.py");
     let server = |(name, plan): &(&str, Value)| {
         let program = StdioConfig {
@@ -29,7 +29,7 @@ fn of(servers: &[(&str, Value)]) -> Gateway {
     };
     Gateway::new(
         servers.iter().map(server).collect(),
-        Settings::new(
+        GatewaySettings::new(
             vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
             Warden::none(),
         ),
@@ -52,7 +52,7 @@ async fn ask(gateway: &Gateway, ask: Ask, allowed: &ToolFilter) -> Result<Value,
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
-fn named(name: &str, args: Value) -> Ask {
+fn call_named(name: &str, args: Value) -> Ask {
     Ask::Named { name: name.to_owned(), args: Json::from_value(&args) }
 }
 
@@ -61,10 +61,13 @@ async fn names_resolve_and_arguments_are_checked() {
     let gateway = gateway();
     let all = ToolFilter::all();
     for name in ["mcp__my-hub__get-issue", "my_hub.get_issue", "my-hub:get-issue", "get-issue"] {
-        assert_eq!(ask(&gateway, named(name, json!({"id": 1})), &all).await, Ok(json!({"id": 1})));
+        assert_eq!(
+            ask(&gateway, call_named(name, json!({"id": 1})), &all).await,
+            Ok(json!({"id": 1}))
+        );
     }
     let check = async |name: &str, args: Value, expected: &str| {
-        assert_eq!(ask(&gateway, named(name, args), &all).await, Err(expected.to_owned()));
+        assert_eq!(ask(&gateway, call_named(name, args), &all).await, Err(expected.to_owned()));
     };
     let wrong = "INVALID_ARGS: my-hub.get-issue: `id` is missing; parameters: id (required)";
     check("my_hub.get_issue", json!({}), wrong).await;
@@ -83,30 +86,31 @@ async fn names_resolve_and_arguments_are_checked() {
 }
 
 #[tokio::test]
-async fn only_what_is_allowed_is_called_or_seen() {
+async fn only_allowed_tools_are_called_or_listed() {
     let gateway = gateway();
     let allowed = only(&["other.echo"]);
-    let denied = gateway.answer(named("my-hub.echo", json!({})), &allowed, Language::Bash).await;
+    let denied =
+        gateway.answer(call_named("my-hub.echo", json!({})), &allowed, Language::Bash).await;
     assert_eq!(denied.expect_err("denied").code, CallCode::ServerNotAllowed);
     assert_eq!(gateway.health()[0].state, ServerState::Idle, "a denied server is not started");
     let tool =
         "TOOL_NOT_ALLOWED: tool \"other.only_here\" may not be called; add it to allowed_tools";
-    let actual = ask(&gateway, named("other.only_here", json!({})), &allowed).await;
+    let actual = ask(&gateway, call_named("other.only_here", json!({})), &allowed).await;
     assert_eq!(actual, Err(tool.to_owned()));
-    assert_eq!(ask(&gateway, named("other.echo", json!({})), &allowed).await, Ok(json!({})));
+    assert_eq!(ask(&gateway, call_named("other.echo", json!({})), &allowed).await, Ok(json!({})));
     let names: Vec<String> =
         gateway.list(&allowed).await.into_iter().map(|tool| tool.name).collect();
     assert_eq!(names, ["other.echo"]);
     assert_eq!(gateway.list(&only(&[])).await, []);
-    // The alias is decided by what it stands for.
+    // Permission depends on the tool that an alias stands for.
     let real = only(&["my-hub.get-issue"]);
-    let issue = named("my_hub.get_issue", json!({"id": 2}));
+    let issue = call_named("my_hub.get_issue", json!({"id": 2}));
     assert_eq!(ask(&gateway, issue, &real).await, Ok(json!({"id": 2})));
     gateway.shutdown().await;
 }
 
 #[tokio::test]
-async fn servers_are_told_without_starting_any() {
+async fn listing_servers_starts_none() {
     let gateway = gateway();
     let idle = |name: &str, alias: &str| json!({"name": name, "alias": alias, "state": "idle"});
     let both = json!([idle("my-hub", "my_hub"), idle("other", "other")]);
@@ -122,7 +126,7 @@ async fn servers_are_told_without_starting_any() {
 }
 
 #[tokio::test]
-async fn guests_can_look_around() {
+async fn guests_can_search_and_list_tools() {
     let gateway = gateway();
     let all = ToolFilter::all();
     let names = Ask::ToolNames { server: "my_hub".to_owned() };
@@ -133,7 +137,7 @@ async fn guests_can_look_around() {
         limit: 1,
         server: None,
         kind: ToolKind::Any,
-        detail: Detail::Summary,
+        detail: ToolDetail::Summary,
     };
     let found = ask(&gateway, search, &all).await.expect("found");
     let signature = "\"get-issue\"(args: { id: number }): Promise<unknown>";
@@ -146,7 +150,7 @@ async fn guests_can_look_around() {
         limit: 10,
         server: Some(server.to_owned()),
         kind,
-        detail: Detail::Names,
+        detail: ToolDetail::Names,
     };
     let found = ask(&gateway, narrowed("other", ToolKind::Any), &all).await.expect("found");
     let names: Vec<&Value> = found.as_array().expect("a list").iter().map(|t| &t["name"]).collect();
@@ -176,10 +180,10 @@ async fn guests_can_look_around() {
     gateway.shutdown().await;
 }
 
-/// Which server and tool a name reaches.
+/// The server and tool that each name resolves to.
 #[tokio::test]
-async fn names_that_collide_are_told_apart() {
-    let gateway = of(&[
+async fn colliding_names_are_resolved() {
+    let gateway = gateway_of(&[
         ("a", json!({"tools": ["b__c", "c", "get-issue", "get.issue", "x/y", "d.e", "läuft"]})),
         ("a__b", json!({"tools": ["c", "only"]})),
         ("x-y_z", json!({"tools": ["t"]})),
@@ -190,11 +194,11 @@ async fn names_that_collide_are_told_apart() {
     ]);
     let all = ToolFilter::all();
     let check = async |name: &str, expected: Result<&str, &str>| {
-        let actual = gateway.schema(name, &all, crate::Voice::TypeScript).await;
+        let actual = gateway.schema(name, &all, crate::TypingsLanguage::TypeScript).await;
         let actual = actual.map(|tool| tool.name).map_err(|err| err.message);
         assert_eq!(actual, expected.map(ToOwned::to_owned).map_err(ToOwned::to_owned), "{name}");
     };
-    // Both are there by exact names: only a dot tells them apart.
+    // Both have exact names, so only a dot distinguishes them.
     let both = "several tools go by \"a__b__c\": a__b.c, a.b__c; use the exact name";
     check("a__b__c", Err(both)).await;
     check("mcp__a__b__c", Err(&both.replace("\"a__b", "\"mcp__a__b"))).await;
@@ -209,7 +213,7 @@ async fn names_that_collide_are_told_apart() {
     check("a.x_y", Ok("a.x/y")).await;
     check("a/x/y", Ok("a.x/y")).await;
     check("mcp__a__läuft", Ok("a.läuft")).await;
-    // A tool of its own name, and not what `d` does not have.
+    // Resolves to the tool named `d.e`, because server `d` has no tool `e`.
     check("d.e", Ok("a.d.e")).await;
     check("d.other", Ok("d.other")).await;
     check("x-y_z.t", Ok("x-y_z.t")).await;
@@ -224,13 +228,13 @@ async fn names_that_collide_are_told_apart() {
     gateway.shutdown().await;
 }
 
-async fn told(gateway: &Gateway, ask: Ask, language: Language) -> Value {
+async fn answer(gateway: &Gateway, ask: Ask, language: Language) -> Value {
     let answer = gateway.answer(ask, &ToolFilter::all(), language).await.expect("an answer");
     answer.to_value().expect("JSON")
 }
 
 #[tokio::test]
-async fn everybody_is_told_in_their_own_language() {
+async fn answers_use_the_guests_language() {
     let gateway = gateway();
     let signature = |language| {
         let ask = Ask::Search {
@@ -238,10 +242,10 @@ async fn everybody_is_told_in_their_own_language() {
             limit: 1,
             server: None,
             kind: ToolKind::Any,
-            detail: Detail::Summary,
+            detail: ToolDetail::Summary,
         };
         let gateway = &gateway;
-        async move { told(gateway, ask, language).await[0]["signature"].clone() }
+        async move { answer(gateway, ask, language).await[0]["signature"].clone() }
     };
     let typescript = "\"get-issue\"(args: { id: number }): Promise<unknown>";
     assert_eq!(signature(Language::Node).await, typescript);
@@ -250,11 +254,11 @@ async fn everybody_is_told_in_their_own_language() {
     assert_eq!(signature(Language::Bash).await, "mcp my-hub get-issue --id <number>");
 
     let schema = || Ask::Schema { name: "get-issue".to_owned() };
-    let python = told(&gateway, schema(), Language::Python).await;
+    let python = answer(&gateway, schema(), Language::Python).await;
     let stub = "# await tools.my_hub.get_issue(..)\nasync def get_issue(*, id: int) -> Any:\n    \
                 \"\"\"Reads an issue.\"\"\"";
     assert_eq!([&python["python"], &python["typescript"]], [&json!(stub), &Value::Null]);
-    let typescript = told(&gateway, schema(), Language::TypeScript).await;
+    let typescript = answer(&gateway, schema(), Language::TypeScript).await;
     let declared = "declare const tools: { \"my-hub\": {\n  /** Reads an issue. */\n  \
                     \"get-issue\"(args: { id: number }): Promise<unknown>;\n} };";
     assert_eq!(
@@ -263,7 +267,7 @@ async fn everybody_is_told_in_their_own_language() {
     );
 
     let help = |name: Option<&str>| Ask::Help { name: name.map(str::to_owned) };
-    let about = told(&gateway, help(Some("get-issue")), Language::Bash).await;
+    let about = answer(&gateway, help(Some("get-issue")), Language::Bash).await;
     let text = "my-hub.get-issue\nReads an issue. More.\n\nmcp my-hub get-issue\n  --id <number>, required";
     assert_eq!(about, text);
     for (language, call) in [
@@ -271,25 +275,25 @@ async fn everybody_is_told_in_their_own_language() {
         (Language::Python, "await tools.SERVER.TOOL(name=value)"),
         (Language::Bash, "mcp SERVER TOOL --name value"),
     ] {
-        let overview = told(&gateway, help(None), language).await;
+        let overview = answer(&gateway, help(None), language).await;
         assert!(overview.as_str().is_some_and(|text| text.contains(call)), "{overview}");
     }
     gateway.shutdown().await;
 }
 
 #[tokio::test]
-async fn a_tool_that_promises_nothing_is_known_by_what_it_gave() {
+async fn observed_results_describe_tools_without_output_schema() {
     let gateway = gateway();
     let schema = || Ask::Schema { name: "get-issue".to_owned() };
-    let before = told(&gateway, schema(), Language::TypeScript).await;
+    let before = answer(&gateway, schema(), Language::TypeScript).await;
     assert_eq!(before["observedOutput"], Value::Null);
-    told(&gateway, named("get-issue", json!({"id": 7})), Language::TypeScript).await;
-    let after = told(&gateway, schema(), Language::TypeScript).await;
+    answer(&gateway, call_named("get-issue", json!({"id": 7})), Language::TypeScript).await;
+    let after = answer(&gateway, schema(), Language::TypeScript).await;
     let seen = "\"get-issue\"(args: { id: number }): Promise</* observed */ { id: number }>";
     assert_eq!(after["signature"], seen);
     assert_eq!(after["observedOutput"]["required"], json!(["id"]));
     let about = Ask::Help { name: Some("my-hub".to_owned()) };
-    let python = told(&gateway, about, Language::Python).await;
+    let python = answer(&gateway, about, Language::Python).await;
     let line = "get_issue(*, id: int) -> {\"id\": int}  # observed  # Reads an issue.";
     assert!(python.as_str().is_some_and(|text| text.contains(line)), "{python}");
     gateway.shutdown().await;

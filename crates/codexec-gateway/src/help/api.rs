@@ -1,11 +1,11 @@
-use crate::Voice;
+use crate::TypingsLanguage;
 
-/// How tools are called in each language.
-pub(super) fn text(voice: Voice) -> &'static str {
+/// Describes how guest code calls tools.
+pub(super) fn describe_api(voice: TypingsLanguage) -> &'static str {
     match voice {
-        Voice::TypeScript => TYPESCRIPT,
-        Voice::Python => PYTHON,
-        Voice::Bash => BASH,
+        TypingsLanguage::TypeScript => TYPESCRIPT,
+        TypingsLanguage::Python => PYTHON,
+        TypingsLanguage::Bash => BASH,
     }
 }
 
@@ -13,7 +13,7 @@ const TYPESCRIPT: &str = "\
 Tools of MCP servers are functions here:
   await tools.SERVER.TOOL({..})              call a tool; tools[\"my-server\"] and tools.my_server both work
   await callMCPTool(\"mcp__SERVER__TOOL\", {..})  the same, by name
-  call_tool(\"SERVER\", \"TOOL\", {..})          the same, gives {ok, result} or {ok: false, error}
+  call_tool(\"SERVER\", \"TOOL\", {..})          the same, returns {ok, result} or {ok: false, error}
   await searchTools(\"what it should do\", 10)  the best matching tools
   await discoverMCPTools({search: [\"word\"]})  every tool with one of the words
   await getToolSchema(\"SERVER.TOOL\")          one tool's schemas, and its types as TypeScript
@@ -28,10 +28,10 @@ Only the last expression or what you return goes back: filter and sum up here.";
 const PYTHON: &str = "\
 Tools of MCP servers are functions here:
   await tools.SERVER.TOOL(name=value)        call a tool; tools[\"my-server\"] and tools.my_server both work
-  await tools.SERVER.TOOL({\"name\": value})   the same, where a name is none in Python
+  await tools.SERVER.TOOL({\"name\": value})   the same, if a name is not valid in Python
   tools.SERVER.TOOL(name=value).result()     the same without await
   await call_mcp_tool(\"mcp__SERVER__TOOL\", {..})  the same, by name
-  call_tool(\"SERVER\", \"TOOL\", {..})          gives {\"ok\": True, \"result\": ..} or {\"ok\": False, \"error\": ..}
+  call_tool(\"SERVER\", \"TOOL\", {..})          returns {\"ok\": True, \"result\": ..} or {\"ok\": False, \"error\": ..}
   await asyncio.gather(..)                   many at once
   await search_tools(\"what it should do\", 10)  the best matching tools
   await discover_mcp_tools([\"word\"])         every tool with one of the words
@@ -52,9 +52,9 @@ Tools of MCP servers are called by the command mcp:
   mcp search what it should do --limit 10    the best matching tools
   mcp tools [SERVER]                         the names of all tools
   mcp schema SERVER.TOOL                     one tool's schemas
-  mcp resources, mcp read SERVER URI         what servers have to read
-  mcp prompts, mcp prompt SERVER NAME        what servers have to say
+  mcp resources, mcp read SERVER URI         list and read resources
+  mcp prompts, mcp prompt SERVER NAME        list and get prompts
   mcp help SERVER, mcp help SERVER.TOOL      more about one
 A result is a text as it is, or JSON on one line.
-A failed call says why on standard error and exits with 1.
+A failed call writes the reason to standard error and exits with 1.
 Only what is printed goes back: filter and sum up here.";

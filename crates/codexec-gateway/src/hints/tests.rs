@@ -3,11 +3,11 @@ use serde_json::json;
 use super::*;
 
 #[test]
-fn what_is_not_said_is_the_worst() {
+fn missing_hints_mean_the_worst_case() {
     let kinds = [ToolKind::Any, ToolKind::ReadOnly, ToolKind::Safe, ToolKind::Destructive];
     let check = |annotations: Value, expected: [bool; 4]| {
-        let hints = Hints::read(&json!({"name": "x", "annotations": annotations}));
-        assert_eq!(kinds.map(|kind| hints.is(kind)), expected, "{annotations}");
+        let hints = ToolHints::read(&json!({"name": "x", "annotations": annotations}));
+        assert_eq!(kinds.map(|kind| hints.matches(kind)), expected, "{annotations}");
     };
     check(json!({}), [true, false, false, true]);
     check(json!(null), [true, false, false, true]);

@@ -1,9 +1,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
 use super::*;
-use crate::{Secret, Warden};
+use crate::{SecretSource, Warden};
 
-/// A keyring that keeps its secrets in files, with the program's name and arguments.
+/// A fake keyring program that stores its secrets in files.
 const SCRIPT: &str = r#"#!/bin/sh
 dir=$(dirname "$0")
 case "$1" in
@@ -13,30 +13,31 @@ case "$1" in
 esac
 "#;
 
-/// Settings under which there is such a keyring.
-pub(crate) fn with_keyring(dir: &Path) -> Settings {
+/// Returns settings that use the fake keyring.
+pub(crate) fn with_keyring(dir: &Path) -> GatewaySettings {
     let path = dir.join("secret-tool");
     fs::write(&path, SCRIPT).expect("written");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("made a program");
     let path = format!("{}:/usr/bin:/bin", dir.display());
-    Settings::new(vec![("PATH".to_owned(), path)], Warden::none())
+    GatewaySettings::new(vec![("PATH".to_owned(), path)], Warden::none())
 }
 
 #[tokio::test]
 #[cfg_attr(target_os = "macos", ignore = "the keyring there has another program")]
-async fn a_secret_is_kept_and_found() {
+async fn a_stored_secret_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
     let settings = with_keyring(dir.path());
-    let secret = Secret::Keyring("key".to_owned());
-    let missing = secret.value(&settings).await.expect_err("nothing there").to_string();
+    let secret = SecretSource::Keyring("key".to_owned());
+    let missing = secret.resolve(&settings).await.expect_err("nothing there").to_string();
     assert!(missing.starts_with("the keyring has no \"key\": "), "{missing}");
-    store("key", "hunter2", &settings).await.expect("kept");
-    assert_eq!(secret.value(&settings).await, Ok("hunter2".to_owned()));
+    store("key", "hunter2", &settings).await.expect("stored");
+    assert_eq!(secret.resolve(&settings).await, Ok("hunter2".to_owned()));
 }
 
 #[tokio::test]
-async fn without_a_keyring_that_is_said() {
-    let settings = Settings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none());
+async fn without_a_keyring_calls_fail() {
+    let settings =
+        GatewaySettings::new(vec![("PATH".to_owned(), "/nowhere".to_owned())], Warden::none());
     assert!(store("key", "hunter2", &settings).await.is_err());
     assert!(lookup("key", &settings).await.is_err());
 }

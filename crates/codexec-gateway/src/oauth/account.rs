@@ -1,4 +1,4 @@
-//! One server's login, as long as a connection to it needs one.
+//! The login of one server, used and renewed by a connection to it.
 
 use std::{
     sync::{Arc, Mutex, PoisonError},
@@ -13,41 +13,43 @@ use url::{Url, form_urlencoded};
 
 use super::{
     challenge::Challenge,
-    grant::{Grant, Tokens},
-    store::{Kept, Stamp, Store},
+    grant::{TokenGrant, TokenResponse},
+    store::{LoginStore, ModifiedStamp, StoredLogin},
 };
-use crate::{Settings, web};
+use crate::{GatewaySettings, web};
 
-const RENEWAL: Duration = Duration::from_secs(30);
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(30);
 const ANSWER_BYTES: usize = 256 << 10;
-/// What a server may make the next login ask for.
-const SCOPES: usize = 50;
+/// Maximum number of scopes that a server can add to the next login.
+const MAX_SCOPES: usize = 50;
 
+/// The OAuth login of one server.
 pub(crate) struct Account {
     name: ServerName,
     server: Url,
-    settings: Arc<Settings>,
-    /// `None`: nothing is kept, so nothing is known.
-    store: Option<Store>,
-    known: Mutex<Known>,
-    /// One renewal at a time; the others wait for what it gives.
+    settings: Arc<GatewaySettings>,
+    /// `None` if there is no home directory: no login is stored or loaded.
+    store: Option<LoginStore>,
+    loaded: Mutex<LoadedLogin>,
+    /// Allows one renewal at a time; other callers wait for its token.
     renewals: Semaphore,
 }
 
+/// The stored login as last loaded, and the stamp of its file.
 #[derive(Default)]
-struct Known {
-    stamp: Stamp,
-    kept: Kept,
+struct LoadedLogin {
+    stamp: ModifiedStamp,
+    login: StoredLogin,
 }
 
 impl Account {
-    pub(crate) fn new(name: &ServerName, server: &Url, settings: &Arc<Settings>) -> Account {
+    pub(crate) fn new(name: &ServerName, server: &Url, settings: &Arc<GatewaySettings>) -> Account {
         Account {
             name: name.clone(),
             server: server.clone(),
             settings: settings.clone(),
-            store: settings.home.as_ref().map(|home| Store::new(home, name)),
-            known: Mutex::default(),
+            store: settings.home.as_ref().map(|home| LoginStore::new(home, name)),
+            loaded: Mutex::default(),
             renewals: Semaphore::new(1),
         }
     }
@@ -56,90 +58,90 @@ impl Account {
         &self.name
     }
 
-    /// What to show the server; `None` before a login.
-    pub(crate) async fn token(&self) -> Option<String> {
+    /// Returns the access token for the server, renewed if it expires soon; `None` before a login.
+    pub(crate) async fn access_token(&self) -> Option<String> {
         let grant = self.grant().await?;
         if !grant.is_stale() || grant.refresh_token.is_none() {
             return Some(grant.access_token);
         }
-        // A token that ends soon is still better than none.
-        Some(self.renewed(&grant.access_token).await.unwrap_or(grant.access_token))
+        // A token that expires soon is still better than none.
+        Some(self.renew_token(&grant.access_token).await.unwrap_or(grant.access_token))
     }
 
-    /// A new token in place of one that was refused or ends; `None` when there is none to be had.
-    pub(crate) async fn renewed(&self, old: &str) -> Option<String> {
-        let _turn = self.renewals.acquire().await.ok()?;
+    /// Replaces a token that was rejected or expires; returns `None` if that fails.
+    pub(crate) async fn renew_token(&self, old: &str) -> Option<String> {
+        let _permit = self.renewals.acquire().await.ok()?;
         let store = self.store.clone()?;
         let lock = tokio::task::spawn_blocking(move || store.lock().ok()).await.ok().flatten();
-        // Somebody else may have renewed it, or logged in again.
-        self.known().stamp = None;
+        // Another process may have renewed the token or logged in again.
+        self.lock_loaded().stamp = None;
         let mut grant = self.grant().await?;
         if grant.access_token == old {
-            let answer = self.ask_for_renewal(&grant).await?;
-            grant.take(Tokens::read(&answer)?);
-            self.keep(|kept| kept.grant = Some(grant.clone())).await;
+            let answer = self.request_renewal(&grant).await?;
+            grant.update(TokenResponse::read(&answer)?);
+            self.save(|login| login.grant = Some(grant.clone())).await;
         }
         drop(lock);
         Some(grant.access_token)
     }
 
-    /// Remembers what a server wants, for the next login.
-    pub(crate) async fn note(&self, challenge: &Challenge) {
+    /// Stores what the server asks for, for the next login.
+    pub(crate) async fn record_challenge(&self, challenge: &Challenge) {
         let has_grant = self.grant().await.is_some();
-        let before = self.known().kept.clone();
-        let mut kept = before.clone();
+        let before = self.lock_loaded().login.clone();
+        let mut login = before.clone();
         if challenge.is_about_scope && has_grant {
-            kept.wanted.extend(challenge.scopes.iter().take(SCOPES).cloned());
-            kept.wanted.sort();
-            kept.wanted.dedup();
-            kept.wanted.truncate(SCOPES);
+            login.wanted.extend(challenge.scopes.iter().take(MAX_SCOPES).cloned());
+            login.wanted.sort();
+            login.wanted.dedup();
+            login.wanted.truncate(MAX_SCOPES);
         } else {
-            kept.challenge = Some((self.server.clone(), challenge.header.clone()));
+            login.challenge = Some((self.server.clone(), challenge.header.clone()));
         }
-        if kept != before {
-            self.keep(|it| *it = kept).await;
+        if login != before {
+            self.save(|stored| *stored = login).await;
         }
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Known> {
-        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_loaded(&self) -> std::sync::MutexGuard<'_, LoadedLogin> {
+        self.loaded.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The grant of now, if it is for this very server.
-    async fn grant(&self) -> Option<Grant> {
-        self.refresh_known().await;
-        self.known().kept.grant.clone().filter(|grant| grant.server == self.server)
+    /// Returns the current grant, if it was made for this server's URL.
+    async fn grant(&self) -> Option<TokenGrant> {
+        self.reload_if_changed().await;
+        self.lock_loaded().login.grant.clone().filter(|grant| grant.server == self.server)
     }
 
-    async fn refresh_known(&self) {
+    async fn reload_if_changed(&self) {
         let Some(store) = &self.store else { return };
         let stamp = store.stamp();
-        let is_new = { self.known().stamp != stamp };
+        let is_new = { self.lock_loaded().stamp != stamp };
         if is_new {
-            let kept = store.load(&self.settings).await;
-            *self.known() = Known { stamp, kept };
+            let login = store.load(&self.settings).await;
+            *self.lock_loaded() = LoadedLogin { stamp, login };
         }
     }
 
-    async fn keep(&self, change: impl FnOnce(&mut Kept)) {
+    async fn save(&self, change: impl FnOnce(&mut StoredLogin)) {
         let Some(store) = &self.store else { return };
-        let mut kept = self.known().kept.clone();
-        change(&mut kept);
-        match store.save(kept.clone(), &self.settings).await {
-            Ok(saved) => kept = saved,
-            Err(error) => tracing::warn!(server = %self.name, %error, "a login could not be kept"),
+        let mut login = self.lock_loaded().login.clone();
+        change(&mut login);
+        match store.save(login.clone(), &self.settings).await {
+            Ok(saved) => login = saved,
+            Err(error) => tracing::warn!(server = %self.name, %error, "login could not be stored"),
         }
-        *self.known() = Known { stamp: store.stamp(), kept };
+        *self.lock_loaded() = LoadedLogin { stamp: store.stamp(), login };
     }
 
-    async fn ask_for_renewal(&self, grant: &Grant) -> Option<serde_json::Value> {
+    async fn request_renewal(&self, grant: &TokenGrant) -> Option<serde_json::Value> {
         let refresh_token = grant.refresh_token.as_ref()?;
-        if !web::may_send_to(&self.server, &grant.token_endpoint) {
+        if !web::is_allowed_target(&self.server, &grant.token_endpoint) {
             return None;
         }
-        let client = web::distant_client(&self.settings, &self.server).ok()?;
-        let (credential, form) = renewal_of(grant, refresh_token);
-        let mut request = client.post(grant.token_endpoint.clone()).timeout(RENEWAL);
+        let client = web::build_restricted_client(&self.settings, &self.server).ok()?;
+        let (credential, form) = renewal_request(grant, refresh_token);
+        let mut request = client.post(grant.token_endpoint.clone()).timeout(RENEWAL_TIMEOUT);
         if let Some(credential) = credential {
             request = request.header(AUTHORIZATION, credential);
         }
@@ -148,16 +150,16 @@ impl Account {
         let response = request.send().await.ok()?;
         let status = response.status();
         if !status.is_success() {
-            tracing::info!(server = %self.name, %status, "its login was not renewed");
+            tracing::info!(server = %self.name, %status, "token renewal was refused");
             return None;
         }
-        let body = web::body(response, ANSWER_BYTES).await.ok()?;
+        let body = web::read_body(response, ANSWER_BYTES).await.ok()?;
         serde_json::from_slice(&body).ok()
     }
 }
 
-/// A header that says who we are, if the secret goes there, and the form.
-fn renewal_of(grant: &Grant, refresh_token: &str) -> (Option<String>, String) {
+/// Returns the `Authorization` header, if the client secret goes there, and the form body.
+fn renewal_request(grant: &TokenGrant, refresh_token: &str) -> (Option<String>, String) {
     let mut form = form_urlencoded::Serializer::new(String::new());
     form.append_pair("grant_type", "refresh_token");
     form.append_pair("refresh_token", refresh_token);
@@ -165,7 +167,7 @@ fn renewal_of(grant: &Grant, refresh_token: &str) -> (Option<String>, String) {
     let mut credential = None;
     match &grant.client_secret {
         Some(secret) if !grant.is_secret_in_body => {
-            let pair = format!("{}:{}", encoded(&grant.client_id), encoded(secret));
+            let pair = format!("{}:{}", url_encode(&grant.client_id), url_encode(secret));
             credential = Some(format!("Basic {}", BASE64_STANDARD.encode(pair)));
         }
         Some(secret) => {
@@ -179,6 +181,6 @@ fn renewal_of(grant: &Grant, refresh_token: &str) -> (Option<String>, String) {
     (credential, form.finish())
 }
 
-fn encoded(text: &str) -> String {
+fn url_encode(text: &str) -> String {
     form_urlencoded::byte_serialize(text.as_bytes()).collect()
 }

@@ -1,15 +1,15 @@
 use rmcp::transport::auth::WWWAuthenticateParams;
 use url::Url;
 
-/// What is longer is no challenge.
+/// A longer header is ignored.
 const MAX_BYTES: usize = 4 << 10;
 
-/// What a server says it wants, in its `WWW-Authenticate`.
+/// A server's `WWW-Authenticate: Bearer` challenge.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Challenge {
     pub(super) header: String,
     pub(super) scopes: Vec<String>,
-    /// We are known, but may not do this.
+    /// The token is valid, but lacks a scope.
     pub(crate) is_about_scope: bool,
 }
 

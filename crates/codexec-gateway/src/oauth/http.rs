@@ -1,4 +1,4 @@
-//! Every request that a login makes: to places that a hostile server may have named.
+//! The HTTP client for a login's requests, whose URLs may come from a hostile server.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use reqwest::Client;
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRequest};
 use url::Url;
 
-use crate::{Settings, web};
+use crate::{GatewaySettings, web};
 
-const REQUEST: Duration = Duration::from_secs(20);
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(20);
 const ANSWER_BYTES: usize = 512 << 10;
 
 pub(super) struct LoginHttp {
@@ -17,28 +17,30 @@ pub(super) struct LoginHttp {
 }
 
 impl LoginHttp {
-    pub(super) fn new(settings: &Settings, server: &Url) -> reqwest::Result<LoginHttp> {
-        let client = web::distant_client(settings, server)?;
+    pub(super) fn new(settings: &GatewaySettings, server: &Url) -> reqwest::Result<LoginHttp> {
+        let client = web::build_restricted_client(settings, server)?;
         Ok(LoginHttp { client, server: server.clone() })
     }
 }
 
 impl OAuthHttpClient for LoginHttp {
-    /// THREAT[REM-3]: over TLS, to public places, bounded, and no redirect to another origin.
+    /// THREAT[REM-3]: only over TLS, to public addresses, with size and time limits, and without
+    /// redirects to another origin.
     fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
         Box::pin(async move {
             let mut request = reqwest::Request::try_from(request.request)?;
-            *request.timeout_mut() = Some(REQUEST);
-            if !web::may_send_to(&self.server, request.url()) {
-                let place = request.url().origin().ascii_serialization();
-                return Err(format!("{place} is no place that it may send us to").into());
+            *request.timeout_mut() = Some(REQUEST_TIMEOUT);
+            if !web::is_allowed_target(&self.server, request.url()) {
+                let origin = request.url().origin().ascii_serialization();
+                return Err(format!("the server must not send us to {origin}").into());
             }
-            let response = self.client.execute(request).await.map_err(|error| web::why(&error))?;
+            let response =
+                self.client.execute(request).await.map_err(|error| web::describe_error(&error))?;
             let mut answer = http::Response::builder().status(response.status());
             for (name, value) in response.headers() {
                 answer = answer.header(name, value);
             }
-            Ok(answer.body(web::body(response, ANSWER_BYTES).await?)?)
+            Ok(answer.body(web::read_body(response, ANSWER_BYTES).await?)?)
         })
     }
 }

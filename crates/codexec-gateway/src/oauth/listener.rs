@@ -1,4 +1,4 @@
-//! Where the browser comes back to: one address on this machine, for one login.
+//! The local HTTP server that receives the browser's redirect at the end of one login.
 
 use std::{io, net::Ipv4Addr, time::Duration};
 
@@ -12,41 +12,41 @@ use url::Url;
 
 const PATH: &str = "/callback";
 const REQUEST_BYTES: usize = 16 << 10;
-const REQUEST: Duration = Duration::from_secs(10);
-/// Browsers open connections before they need them.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum number of connections; browsers open some in advance.
 const CONNECTIONS: usize = 16;
 
-pub(super) struct Listener {
+pub(super) struct CallbackListener {
     listener: TcpListener,
     port: u16,
 }
 
-/// What the browser brought.
+/// The result in the browser's redirect.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Callback {
     Code {
         code: String,
         issuer: Option<String>,
     },
-    /// In the authorization server's words.
+    /// The authorization server's error.
     Refused(String),
 }
 
-impl Listener {
-    /// Any port, unless one has to be it.
-    pub(super) async fn bind(port: Option<u16>) -> io::Result<Listener> {
+impl CallbackListener {
+    /// Binds to `port`, or to any free port.
+    pub(super) async fn bind(port: Option<u16>) -> io::Result<CallbackListener> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
-        Ok(Listener { listener, port })
+        Ok(CallbackListener { listener, port })
     }
 
-    pub(super) fn address(&self) -> String {
+    pub(super) fn redirect_uri(&self) -> String {
         format!("http://127.0.0.1:{}{PATH}", self.port)
     }
 
-    /// Waits for the one request that knows `state`. Anybody on this machine can knock: who does
-    /// not know it is turned away, and ends nothing.
-    pub(super) async fn callback(self, state: String) -> io::Result<Callback> {
+    /// Waits for the request that has the right `state`. Any local process can connect; a request
+    /// with another `state` gets a 404 and does not end the wait.
+    pub(super) async fn wait(self, state: String) -> io::Result<Callback> {
         let (sender, mut callbacks) = mpsc::channel(1);
         let slots = std::sync::Arc::new(tokio::sync::Semaphore::new(CONNECTIONS));
         loop {
@@ -59,7 +59,9 @@ impl Listener {
             let (sender, state) = (sender.clone(), state.clone());
             tokio::spawn(async move {
                 let _slot = slot;
-                if let Ok(Ok(Some(callback))) = timeout(REQUEST, serve(stream, &state)).await {
+                if let Ok(Ok(Some(callback))) =
+                    timeout(REQUEST_TIMEOUT, serve(stream, &state)).await
+                {
                     let _ = sender.send(callback).await;
                 }
             });
@@ -77,13 +79,15 @@ async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Callback
             return Ok(None);
         }
     }
-    let callback = read(&request, state);
+    let callback = parse_callback(&request, state);
     let (status, text) = match &callback {
-        Some(Callback::Code { .. }) => ("200 OK", "You can close this page and go back."),
+        Some(Callback::Code { .. }) => {
+            ("200 OK", "The login is complete. You can close this page.")
+        }
         Some(Callback::Refused(_)) => ("200 OK", "The login was refused. You can close this page."),
-        None => ("404 Not Found", "There is nothing here."),
+        None => ("404 Not Found", "Not found."),
     };
-    // Nothing of the request comes back in the page.
+    // The page contains nothing of the request.
     let page = format!("<!doctype html><meta charset=utf-8><title>codexec</title><p>{text}");
     let length = page.len();
     let answer = format!(
@@ -96,14 +100,14 @@ async fn serve(mut stream: TcpStream, state: &str) -> io::Result<Option<Callback
     Ok(callback)
 }
 
-fn read(request: &[u8], state: &str) -> Option<Callback> {
+fn parse_callback(request: &[u8], state: &str) -> Option<Callback> {
     let line = request.split(|&byte| byte == b'\r').next()?;
     let mut words = std::str::from_utf8(line).ok()?.split(' ');
     let (Some("GET"), Some(target)) = (words.next(), words.next()) else { return None };
     let url = Url::parse("http://127.0.0.1").ok()?.join(target).ok()?;
-    let only = |wanted: &str| {
-        let mut found = url.query_pairs().filter(|(key, _)| key == wanted);
-        // Said twice, it means nothing.
+    let only = |name: &str| {
+        let mut found = url.query_pairs().filter(|(key, _)| key == name);
+        // A repeated parameter is ignored.
         let value = found.next().map(|(_, value)| value.into_owned());
         value.filter(|_| found.next().is_none())
     };

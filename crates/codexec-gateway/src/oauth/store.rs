@@ -1,5 +1,5 @@
-//! Where grants are kept: in the desktop's keyring if it has one, else in
-//! `$CODEXEC_HOME/tokens/NAME.json`, for its owner alone.
+//! Stores logins: tokens in the desktop's keyring if there is one, else in
+//! `$CODEXEC_HOME/tokens/NAME.json` with mode 0600.
 
 use std::{
     fs::{DirBuilder, File, OpenOptions},
@@ -14,75 +14,79 @@ use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::grant::Grant;
-use crate::{Settings, keyring};
+use super::grant::TokenGrant;
+use crate::{GatewaySettings, keyring};
 
 const MAX_BYTES: u64 = 256 << 10;
 
-/// One server's file.
+/// The store of one server's login.
 #[derive(Clone, Debug)]
-pub(super) struct Store {
+pub(super) struct LoginStore {
     path: PathBuf,
-    /// Its name in the keyring.
+    /// The name of the keyring item.
     account: String,
 }
 
-/// What is in it.
+/// The stored state of one server's login.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-pub(super) struct Kept {
-    pub(super) grant: Option<Grant>,
+pub(super) struct StoredLogin {
+    pub(super) grant: Option<TokenGrant>,
     /// The grant is in the desktop's keyring instead.
     pub(super) is_in_keyring: bool,
-    /// What the server refused for want of, for the next login to ask for.
+    /// Scopes that the server found missing; the next login requests them.
     pub(super) wanted: Vec<String>,
-    /// The server's last `WWW-Authenticate`, and the server.
+    /// The server's URL and its last `WWW-Authenticate` header.
     pub(super) challenge: Option<(Url, String)>,
 }
 
-/// Tells whether a file is still the one that was read.
-pub(super) type Stamp = Option<(SystemTime, u64)>;
+/// Modification time and size of a file, to detect that it was replaced.
+pub(super) type ModifiedStamp = Option<(SystemTime, u64)>;
 
-impl Store {
-    pub(super) fn new(home: &Path, server: &ServerName) -> Store {
-        // A server's name is safe as a file's.
+impl LoginStore {
+    pub(super) fn new(home: &Path, server: &ServerName) -> LoginStore {
+        // A `ServerName` is a safe file name.
         let path = home.join("tokens").join(format!("{server}.json"));
-        Store { path, account: format!("login-{server}") }
+        LoginStore { path, account: format!("login-{server}") }
     }
 
-    pub(super) fn stamp(&self) -> Stamp {
+    pub(super) fn stamp(&self) -> ModifiedStamp {
         let metadata = std::fs::metadata(&self.path).ok()?;
         Some((metadata.modified().ok()?, metadata.len()))
     }
 
-    /// What cannot be read is not there: the user logs in again.
-    pub(super) async fn load(&self, settings: &Settings) -> Kept {
-        let mut kept = self.read();
-        if kept.is_in_keyring {
+    /// Loads the login. An unreadable login counts as missing: the user logs in again.
+    pub(super) async fn load(&self, settings: &GatewaySettings) -> StoredLogin {
+        let mut login = self.read();
+        if login.is_in_keyring {
             let found = keyring::lookup(&self.account, settings).await.ok();
-            kept.grant = found.and_then(|found| serde_json::from_str(&found).ok());
+            login.grant = found.and_then(|found| serde_json::from_str(&found).ok());
         }
-        kept
+        login
     }
 
-    /// THREAT[REM-4]: nothing of a grant is in the file when the keyring has it.
-    pub(super) async fn save(&self, mut kept: Kept, settings: &Settings) -> io::Result<Kept> {
-        let whole = kept.clone();
-        let secret = kept.grant.as_ref().and_then(|grant| serde_json::to_string(grant).ok());
-        kept.is_in_keyring = match secret {
+    /// THREAT[REM-4]: the file contains nothing of a grant that is in the keyring.
+    pub(super) async fn save(
+        &self,
+        mut login: StoredLogin,
+        settings: &GatewaySettings,
+    ) -> io::Result<StoredLogin> {
+        let whole = login.clone();
+        let secret = login.grant.as_ref().and_then(|grant| serde_json::to_string(grant).ok());
+        login.is_in_keyring = match secret {
             Some(secret) => keyring::store(&self.account, &secret, settings).await.is_ok(),
-            // It may be locked just now.
-            None => kept.is_in_keyring,
+            // No grant was loaded: the keyring may be locked.
+            None => login.is_in_keyring,
         };
-        let is_in_keyring = kept.is_in_keyring;
+        let is_in_keyring = login.is_in_keyring;
         if is_in_keyring {
-            kept.grant = None;
+            login.grant = None;
         }
-        self.write(&kept)?;
-        Ok(Kept { is_in_keyring, ..whole })
+        self.write(&login)?;
+        Ok(StoredLogin { is_in_keyring, ..whole })
     }
 
-    fn read(&self) -> Kept {
+    fn read(&self) -> StoredLogin {
         let read = || -> io::Result<Vec<u8>> {
             let mut bytes = Vec::new();
             File::open(&self.path)?.take(MAX_BYTES).read_to_end(&mut bytes)?;
@@ -90,12 +94,12 @@ impl Store {
         };
         match read() {
             Ok(bytes) => serde_json::from_slice(&bytes).unwrap_or_default(),
-            Err(_) => Kept::default(),
+            Err(_) => StoredLogin::default(),
         }
     }
 
-    fn write(&self, kept: &Kept) -> io::Result<()> {
-        let dir = self.dir()?;
+    fn write(&self, login: &StoredLogin) -> io::Result<()> {
+        let dir = self.make_dir()?;
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push(format!(".{}.new", std::process::id()));
         let new = dir.join(name);
@@ -108,7 +112,7 @@ impl Store {
             .custom_flags(nix::libc::O_NOFOLLOW);
         let written = (|| {
             let mut file = options.open(&new)?;
-            file.write_all(&serde_json::to_vec(kept)?)?;
+            file.write_all(&serde_json::to_vec(login)?)?;
             file.sync_all()?;
             std::fs::rename(&new, &self.path)
         })();
@@ -118,16 +122,16 @@ impl Store {
         written
     }
 
-    /// Holds off every other process of ours that wants to renew the same grant.
+    /// Locks out other codexec processes that want to renew the same grant. Blocks the thread.
     pub(super) fn lock(&self) -> io::Result<Flock<File>> {
-        self.dir()?;
+        self.make_dir()?;
         let mut options = OpenOptions::new();
         options.write(true).create(true).truncate(false).mode(0o600);
         let file = options.open(self.path.with_extension("lock"))?;
         Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
     }
 
-    fn dir(&self) -> io::Result<&Path> {
+    fn make_dir(&self) -> io::Result<&Path> {
         let dir = self.path.parent().unwrap_or(&self.path);
         DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
         Ok(dir)

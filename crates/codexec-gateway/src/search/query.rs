@@ -1,130 +1,138 @@
-//! From a request to what is looked up: for each word of it, the terms that would answer it.
+//! Parses a query: finds the index terms that match each of its words.
 
 use super::{
-    Index,
-    near::likeness,
+    ToolIndex,
     stem::stem,
-    thesaurus::{Kind, kin},
-    words::{each_word, is_faint, is_stop},
+    thesaurus::{SynonymKind, synonyms},
+    typos::typo_similarity,
+    words::{each_word, is_stop_word, is_weak_word},
 };
 
-/// One word of a request.
+/// One word or phrase of a query, with the index terms that match it.
 #[derive(Default)]
-pub(super) struct Concept {
+pub(super) struct QueryTerm {
     pub(super) weight: f32,
-    /// Terms of the index that answer it, and how well; the word itself comes first, if known.
+    /// Matching terms of the index, each with a share from 0 to 1; the word itself comes first, if
+    /// the index has it.
     pub(super) forms: Vec<(u32, f32)>,
-    /// Those of them that are the word itself, however it is spelled.
-    pub(super) spelled: Vec<(u32, f32)>,
-    /// How rare it is, and so how much it can be worth.
+    /// The forms that are the word itself, possibly spelled differently.
+    pub(super) spellings: Vec<(u32, f32)>,
+    /// The inverse document frequency, which limits the score.
     pub(super) rarity: f32,
 }
 
-struct Word {
+struct QueryWord {
     stem: String,
     text: String,
 }
 
-/// A query is a sentence, not a book.
+/// Maximum number of words of a query; the rest are ignored.
 const QUERY_WORDS: usize = 40;
+/// Maximum number of words of a phrase in the thesaurus.
 const PHRASE_WORDS: usize = 4;
-const FAINT_WEIGHT: f32 = 0.5;
-const BEGINS_ALIKE: f32 = 0.55;
+const WEAK_WEIGHT: f32 = 0.5;
+/// The share of a term that has a common prefix with the word.
+const PREFIX: f32 = 0.55;
+/// The share of a compound, such as `pullrequest`, for its parts, and of the parts for it.
 const COMPOUND: f32 = 0.8;
-/// A word that no tool has is still a sign that none of them is quite right, but a weak one.
+/// The weight of a word that no tool has: a weak sign that no tool matches well.
 const UNKNOWN: f32 = 0.5;
 
-impl Index {
-    pub(super) fn concepts(&self, text: &str) -> Vec<Concept> {
-        let mut words: Vec<Word> = Vec::new();
-        each_word(text, |word| words.push(Word { stem: stem(word), text: word.to_owned() }));
+impl ToolIndex {
+    pub(super) fn query_terms(&self, text: &str) -> Vec<QueryTerm> {
+        let mut words: Vec<QueryWord> = Vec::new();
+        each_word(text, |word| words.push(QueryWord { stem: stem(word), text: word.to_owned() }));
         words.truncate(QUERY_WORDS);
-        // Where nothing else is asked, they are.
-        let is_empty = words.iter().all(|word| is_stop(&word.text));
-        let mut concepts = Vec::new();
+        // A query of stop words only searches for them.
+        let has_only_stop_words = words.iter().all(|word| is_stop_word(&word.text));
+        let mut terms = Vec::new();
         let mut seen: Vec<&str> = Vec::new();
         let mut rest = words.as_slice();
-        let mut before: Option<&Word> = None;
+        let mut before: Option<&QueryWord> = None;
         while let [word, after @ ..] = rest {
             rest = after;
-            if let Some((length, concept)) = self.phrase(word, after) {
-                concepts.push(concept);
+            if let Some((length, term)) = self.phrase_term(word, after) {
+                terms.push(term);
                 rest = after.get(length..).unwrap_or_default();
                 before = None;
                 continue;
             }
-            if (is_stop(&word.text) && !is_empty) || seen.contains(&word.stem.as_str()) {
+            if (is_stop_word(&word.text) && !has_only_stop_words)
+                || seen.contains(&word.stem.as_str())
+            {
                 continue;
             }
-            let mut concept = self.concept(&word.stem, is_faint(&word.text));
+            let mut term = self.word_term(&word.stem, is_weak_word(&word.text));
             let joined = [before.zip(Some(word)), Some(word).zip(after.first())];
             for (first, second) in joined.into_iter().flatten() {
                 let compound = stem(&format!("{}{}", first.text, second.text));
-                concept.extend(self.id(&compound).map(|id| (id, COMPOUND)));
+                term.add_forms(self.id(&compound).map(|id| (id, COMPOUND)));
             }
             seen.push(&word.stem);
             before = Some(word);
-            concepts.push(concept);
+            terms.push(term);
         }
-        concepts
+        terms
     }
 
-    /// The longest phrase that begins with this word, and how many of those after it belong to it.
-    fn phrase(&self, word: &Word, after: &[Word]) -> Option<(usize, Concept)> {
+    /// Returns the longest phrase that begins with this word, and how many more words it has.
+    fn phrase_term(&self, word: &QueryWord, after: &[QueryWord]) -> Option<(usize, QueryTerm)> {
         (1..PHRASE_WORDS).rev().find_map(|length| {
             let mut phrase = word.stem.clone();
             for word in after.get(..length)? {
                 phrase.push('_');
                 phrase.push_str(&word.stem);
             }
-            let mut concept = Concept { weight: 1.0, ..Concept::default() };
-            for said in kin(&phrase) {
-                let share = said.kind.share();
-                concept.extend(self.id(&said.stem).map(|id| (id, share)));
-                let same = kin(&said.stem).iter().filter(|kin| kin.kind == Kind::Same);
-                let same = same.filter_map(|kin| self.id(&kin.stem));
-                concept.extend(same.map(|id| (id, share * Kind::Same.share())));
+            let mut term = QueryTerm { weight: 1.0, ..QueryTerm::default() };
+            for meaning in synonyms(&phrase) {
+                let share = meaning.kind.share();
+                term.add_forms(self.id(&meaning.stem).map(|id| (id, share)));
+                let same = synonyms(&meaning.stem).iter();
+                let same = same.filter(|synonym| synonym.kind == SynonymKind::Same);
+                let same = same.filter_map(|synonym| self.id(&synonym.stem));
+                term.add_forms(same.map(|id| (id, share * SynonymKind::Same.share())));
             }
-            concept.rarity = self.rarest(&concept.forms);
-            (!concept.forms.is_empty()).then_some((length, concept))
+            term.rarity = self.rarest(&term.forms);
+            (!term.forms.is_empty()).then_some((length, term))
         })
     }
 
+    /// Returns the highest rarity of these terms.
     fn rarest(&self, forms: &[(u32, f32)]) -> f32 {
         forms.iter().map(|(id, _)| self.rarity(*id)).fold(0.0, f32::max)
     }
 
-    fn concept(&self, term: &str, is_faint: bool) -> Concept {
-        let mut concept = Concept::default();
-        let known = self.id(term);
-        concept.extend(known.map(|id| (id, 1.0)));
-        for kin in kin(term) {
-            concept.extend(self.id(&kin.stem).map(|id| (id, kin.kind.share())));
+    fn word_term(&self, stem: &str, is_weak: bool) -> QueryTerm {
+        let mut term = QueryTerm::default();
+        let known = self.id(stem);
+        term.add_forms(known.map(|id| (id, 1.0)));
+        for synonym in synonyms(stem) {
+            term.add_forms(self.id(&synonym.stem).map(|id| (id, synonym.kind.share())));
         }
         if known.is_none() {
-            concept.extend(self.parts(term).into_iter().flatten().map(|id| (id, COMPOUND)));
+            term.add_forms(self.parts(stem).into_iter().flatten().map(|id| (id, COMPOUND)));
         }
-        let is_strange = concept.forms.is_empty();
-        concept.spelled = self.alike(term, is_strange);
-        concept.spelled.extend(known.map(|id| (id, 1.0)));
-        concept.extend(concept.spelled.clone());
-        concept.weight = 1.0;
-        concept.rarity = match known {
+        let is_unknown = term.forms.is_empty();
+        term.spellings = self.similar_terms(stem, is_unknown);
+        term.spellings.extend(known.map(|id| (id, 1.0)));
+        term.add_forms(term.spellings.clone());
+        term.weight = 1.0;
+        term.rarity = match known {
             Some(id) => self.rarity(id),
-            // As rare as the best that stands for it.
-            None => self.rarest(&concept.forms),
+            // An unknown word is as rare as the rarest term that matches it.
+            None => self.rarest(&term.forms),
         };
-        if concept.forms.is_empty() {
-            concept.rarity = self.most_rarity();
-            concept.weight = UNKNOWN;
+        if term.forms.is_empty() {
+            term.rarity = self.max_rarity();
+            term.weight = UNKNOWN;
         }
-        if is_faint {
-            concept.weight *= FAINT_WEIGHT;
+        if is_weak {
+            term.weight *= WEAK_WEIGHT;
         }
-        concept
+        term
     }
 
-    /// `pullrequest` as `pull` and `request`, if both are known.
+    /// Splits `pullrequest` into `pull` and `request`, if the index has both.
     fn parts(&self, term: &str) -> Option<[u32; 2]> {
         (3..term.len().saturating_sub(2)).find_map(|at| {
             let (head, tail) = term.split_at_checked(at)?;
@@ -132,33 +140,33 @@ impl Index {
         })
     }
 
-    /// Terms that begin alike, and, for what nobody knows, those that it may be a mistyping of.
-    fn alike(&self, term: &str, is_strange: bool) -> Vec<(u32, f32)> {
-        let mut alike = Vec::new();
+    /// Returns terms with a common prefix, and for an unknown word those that it may be a typo of.
+    fn similar_terms(&self, term: &str, is_unknown: bool) -> Vec<(u32, f32)> {
+        let mut similar = Vec::new();
         if term.len() < 4 {
-            return alike;
+            return similar;
         }
         for &id in &self.name_terms {
             let name = self.text(id);
-            let begins = name.starts_with(term)
+            let has_prefix = name.starts_with(term)
                 || (term.len() >= 5 && name.len() >= 4 && term.starts_with(name));
-            if begins && name != term {
+            if has_prefix && name != term {
                 let rest = name.strip_prefix(term).and_then(|rest| self.id(rest));
-                alike.push((id, if rest.is_some() { COMPOUND } else { BEGINS_ALIKE }));
+                similar.push((id, if rest.is_some() { COMPOUND } else { PREFIX }));
             }
         }
-        if is_strange && alike.is_empty() {
+        if is_unknown && similar.is_empty() {
             let all = (0..).zip(&self.terms);
-            let typed = all.map(|(id, known)| (id, likeness(term, &known.text)));
-            alike.extend(typed.filter(|(_, likeness)| *likeness > 0.0));
+            let typos = all.map(|(id, known)| (id, typo_similarity(term, &known.text)));
+            similar.extend(typos.filter(|(_, similarity)| *similarity > 0.0));
         }
-        alike
+        similar
     }
 }
 
-impl Concept {
-    /// The better share counts.
-    fn extend(&mut self, forms: impl IntoIterator<Item = (u32, f32)>) {
+impl QueryTerm {
+    /// Adds forms. If a form is already there, the higher share counts.
+    fn add_forms(&mut self, forms: impl IntoIterator<Item = (u32, f32)>) {
         for (id, share) in forms {
             match self.forms.iter_mut().find(|(known, _)| *known == id) {
                 Some((_, known)) => *known = known.max(share),
@@ -167,7 +175,7 @@ impl Concept {
         }
     }
 
-    /// How well this term answers it.
+    /// Returns how well an index term matches.
     pub(super) fn share(&self, id: u32) -> f32 {
         self.forms.iter().find(|(form, _)| *form == id).map_or(0.0, |(_, share)| *share)
     }

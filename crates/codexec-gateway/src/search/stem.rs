@@ -1,15 +1,15 @@
-//! English stems, after Porter's second algorithm ("Porter2"), without its lists of exceptions:
-//! what matters is that the forms of one word meet, not that the stem is a word.
+//! An English stemmer after Porter's second algorithm ("Porter2"), without its lists of
+//! exceptions: the forms of a word must have the same stem, but the stem need not be a word.
 
-/// The stem of a lower-case word. A word that is not ASCII, or short, stays as it is.
+/// Returns the stem of a lower-case word. A short or non-ASCII word is unchanged.
 pub(super) fn stem(word: &str) -> String {
     if word.len() < 3 || !word.bytes().all(|byte| byte.is_ascii_lowercase()) {
         return word.to_owned();
     }
     let mut stem = Stem::new(word);
-    stem.plural();
-    stem.verb_ending();
-    stem.last_y();
+    stem.strip_plural();
+    stem.strip_verb_ending();
+    stem.replace_last_y();
     stem.replace_first(&DOUBLE_SUFFIXES, stem.first_region);
     stem.replace_first(&SUFFIXES, stem.first_region);
     stem.drop_suffix();
@@ -17,7 +17,7 @@ pub(super) fn stem(word: &str) -> String {
     stem.word
 }
 
-/// Suffixes that are built from two, as the simpler of them.
+/// Compound suffixes, and the simpler suffix that replaces each.
 const DOUBLE_SUFFIXES: [(&str, &str); 22] = [
     ("ization", "ize"),
     ("ational", "ate"),
@@ -62,9 +62,10 @@ const LAST_SUFFIXES: [&str; 17] = [
 
 struct Stem {
     word: String,
-    /// Where the part begins that a suffix must lie in: after the first vowel and consonant.
+    /// The start of Porter's region R1, which must contain a suffix: after the first consonant
+    /// that follows a vowel.
     first_region: usize,
-    /// The same once more, inside of that part.
+    /// The start of region R2, defined in the same way within R1.
     second_region: usize,
 }
 
@@ -75,7 +76,7 @@ impl Stem {
         Stem { word: word.to_owned(), first_region, second_region }
     }
 
-    fn plural(&mut self) {
+    fn strip_plural(&mut self) {
         if self.word.ends_with("sses") {
             self.cut(2);
         } else if self.word.ends_with("ies") || self.word.ends_with("ied") {
@@ -89,7 +90,7 @@ impl Stem {
         }
     }
 
-    fn verb_ending(&mut self) {
+    fn strip_verb_ending(&mut self) {
         let endings = ["ingly", "edly", "ing", "ed"];
         let Some(ending) = endings.into_iter().find(|ending| self.word.ends_with(ending)) else {
             return;
@@ -110,7 +111,7 @@ impl Stem {
         }
     }
 
-    fn last_y(&mut self) {
+    fn replace_last_y(&mut self) {
         let before = self.before(1).bytes().last();
         if self.word.len() > 2
             && self.word.ends_with('y')
@@ -132,7 +133,7 @@ impl Stem {
     }
 
     fn drop_suffix(&mut self) {
-        // Earlier than Porter does, so that `creation` meets `create`.
+        // In R1 rather than R2 as in Porter2, so that `creation` has the stem of `create`.
         if self.word.ends_with("sion") || self.word.ends_with("tion") {
             if self.word.len() - 3 >= self.first_region {
                 self.cut(3);
@@ -182,7 +183,7 @@ fn is_vowel(byte: u8) -> bool {
     b"aeiouy".contains(&byte)
 }
 
-/// Ends in a short syllable, as in `hop` and `us`.
+/// Returns true if the text ends in a short syllable, as `hop` and `us` do.
 fn is_short_end(text: &str) -> bool {
     match text.as_bytes() {
         [.., a, b, c] => !is_vowel(*a) && is_vowel(*b) && !is_vowel(*c) && !b"wxy".contains(c),

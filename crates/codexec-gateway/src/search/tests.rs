@@ -1,8 +1,12 @@
 use super::*;
 
-fn documents() -> Vec<Document<'static>> {
-    let tool =
-        |server, name, description| Document { server, name, description, ..Document::default() };
+fn documents() -> Vec<ToolDocument<'static>> {
+    let tool = |server, name, description| ToolDocument {
+        server,
+        name,
+        description,
+        ..ToolDocument::default()
+    };
     vec![
         tool("github", "get_issue", "Reads one issue of a repository."),
         tool("github", "createPullRequest", "Opens a pull request."),
@@ -14,7 +18,7 @@ fn documents() -> Vec<Document<'static>> {
 
 fn check(query: &str, expected: &[&str]) {
     let documents = documents();
-    let ranked = Index::new(&documents).rank(query);
+    let ranked = ToolIndex::new(&documents).rank(query);
     let names: Vec<&str> = ranked.iter().map(|&at| documents[at].name).collect();
     assert_eq!(names.get(..expected.len()).unwrap_or(&names), expected, "{query}");
 }
@@ -27,7 +31,7 @@ fn names_count_most() {
 }
 
 #[test]
-fn near_words_stems_and_typing_errors_find_it() {
+fn synonyms_stems_and_typos_match() {
     check("erase a folder", &["delete_directory"]);
     check("forecasting", &["forecast"]);
     check("forcast", &["forecast"]);
@@ -35,25 +39,25 @@ fn near_words_stems_and_typing_errors_find_it() {
 }
 
 #[test]
-fn what_matches_nothing_finds_nothing() {
+fn a_query_without_match_finds_nothing() {
     check("quaternion", &[]);
     check("", &[]);
     check("the of and", &[]);
-    assert_eq!(Index::new(&documents()).rank("quaternion"), Vec::<usize>::new());
-    assert_eq!(Index::new(&[]).rank("anything"), Vec::<usize>::new());
+    assert_eq!(ToolIndex::new(&documents()).rank("quaternion"), Vec::<usize>::new());
+    assert_eq!(ToolIndex::new(&[]).rank("anything"), Vec::<usize>::new());
 }
 
 #[test]
-fn the_order_is_always_the_same() {
+fn the_order_is_deterministic() {
     let documents = documents();
-    let first = Index::new(&documents).rank("read a file or an issue of files");
+    let first = ToolIndex::new(&documents).rank("read a file or an issue of files");
     for _ in 0..10 {
-        assert_eq!(Index::new(&documents).rank("read a file or an issue of files"), first);
+        assert_eq!(ToolIndex::new(&documents).rank("read a file or an issue of files"), first);
     }
 }
 
 #[test]
-fn phrases_and_compounds_are_understood() {
+fn phrases_and_compounds_match() {
     check("get rid of a folder", &["delete_directory"]);
     check("pullrequest", &["createPullRequest"]);
     check("fore cast", &["forecast"]);
@@ -62,21 +66,21 @@ fn phrases_and_compounds_are_understood() {
 #[test]
 fn a_named_server_goes_first() {
     let documents = vec![
-        Document { server: "gitlab", name: "create_issue", ..Document::default() },
-        Document { server: "github", name: "create_issue", ..Document::default() },
+        ToolDocument { server: "gitlab", name: "create_issue", ..ToolDocument::default() },
+        ToolDocument { server: "github", name: "create_issue", ..ToolDocument::default() },
     ];
-    let index = Index::new(&documents);
+    let index = ToolIndex::new(&documents);
     assert_eq!(index.rank("create an issue on github"), [1, 0]);
     assert_eq!(index.rank("create an issue on gitlab"), [0, 1]);
 }
 
 #[test]
-fn a_name_of_words_that_say_nothing_is_found() {
+fn a_name_of_stop_words_is_found() {
     let documents = vec![
-        Document { server: "a", name: "which", ..Document::default() },
-        Document { server: "a", name: "who", ..Document::default() },
+        ToolDocument { server: "a", name: "which", ..ToolDocument::default() },
+        ToolDocument { server: "a", name: "who", ..ToolDocument::default() },
     ];
-    let index = Index::new(&documents);
+    let index = ToolIndex::new(&documents);
     assert_eq!(index.rank("who"), [1]);
     assert_eq!(index.rank("the of and"), Vec::<usize>::new());
 }

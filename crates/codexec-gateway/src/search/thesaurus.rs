@@ -1,55 +1,55 @@
-//! Which words stand for which, read from `thesaurus.txt`.
+//! The thesaurus of search words, read from `thesaurus.txt`.
 
 use std::{collections::HashMap, sync::LazyLock};
 
 use super::stem::stem;
 
-/// A stem that may be met instead of another one.
-pub(super) struct Kin {
+/// A stem that matches in place of another one.
+pub(super) struct Synonym {
     pub(super) stem: String,
-    pub(super) kind: Kind,
+    pub(super) kind: SynonymKind,
 }
 
-/// The nearest first.
+/// How two words are related, the closest relation first.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum SynonymKind {
     Same,
-    SaidFor,
-    Near,
+    /// People say one, interfaces use the other.
+    Colloquial,
+    Related,
 }
 
 const TEXT: &str = include_str!("thesaurus.txt");
 const SAME: f32 = 0.75;
-const SAID_FOR: f32 = 0.9;
-const NEAR: f32 = 0.45;
+const COLLOQUIAL: f32 = 0.9;
+const RELATED: f32 = 0.45;
 
-impl Kind {
-    /// What meeting it is worth, beside 1 for the word itself.
+impl SynonymKind {
+    /// Returns the share of a match; the word itself has 1.
     pub(super) fn share(self) -> f32 {
         match self {
-            Kind::Same => SAME,
-            Kind::SaidFor => SAID_FOR,
-            Kind::Near => NEAR,
+            SynonymKind::Same => SAME,
+            SynonymKind::Colloquial => COLLOQUIAL,
+            SynonymKind::Related => RELATED,
         }
     }
 }
 
-/// What may stand where this stem was asked for, without itself. The stems of a phrase are joined
-/// by `_`.
-pub(super) fn kin(of: &str) -> &'static [Kin] {
-    static TABLE: LazyLock<HashMap<String, Vec<Kin>>> = LazyLock::new(read);
+/// Returns the synonyms of a stem, without itself. The stems of a phrase are joined by `_`.
+pub(super) fn synonyms(of: &str) -> &'static [Synonym] {
+    static TABLE: LazyLock<HashMap<String, Vec<Synonym>>> = LazyLock::new(read_table);
     TABLE.get(of).map_or(&[], Vec::as_slice)
 }
 
-fn read() -> HashMap<String, Vec<Kin>> {
-    let mut table: HashMap<String, Vec<Kin>> = HashMap::new();
-    for group in TEXT.lines().filter_map(Group::read) {
-        for asked in &group.asked {
-            for met in group.met.iter().filter(|met| *met != asked) {
-                let kin = table.entry(asked.clone()).or_default();
-                match kin.iter_mut().find(|kin| kin.stem == *met) {
+fn read_table() -> HashMap<String, Vec<Synonym>> {
+    let mut table: HashMap<String, Vec<Synonym>> = HashMap::new();
+    for group in TEXT.lines().filter_map(SynonymGroup::parse) {
+        for query in &group.query {
+            for indexed in group.indexed.iter().filter(|indexed| *indexed != query) {
+                let synonyms = table.entry(query.clone()).or_default();
+                match synonyms.iter_mut().find(|synonym| synonym.stem == *indexed) {
                     Some(known) => known.kind = known.kind.min(group.kind),
-                    None => kin.push(Kin { stem: met.clone(), kind: group.kind }),
+                    None => synonyms.push(Synonym { stem: indexed.clone(), kind: group.kind }),
                 }
             }
         }
@@ -57,33 +57,36 @@ fn read() -> HashMap<String, Vec<Kin>> {
     table
 }
 
-/// The stem of each of its words.
+/// Returns the stems of a phrase's words, joined by `_`.
 fn phrase_stem(words: &str) -> String {
     words.split('_').map(stem).collect::<Vec<String>>().join("_")
 }
 
-struct Group {
-    asked: Vec<String>,
-    met: Vec<String>,
-    kind: Kind,
+/// One line of the thesaurus.
+struct SynonymGroup {
+    /// Stems that a query may have.
+    query: Vec<String>,
+    /// Stems in the index that match them.
+    indexed: Vec<String>,
+    kind: SynonymKind,
 }
 
-impl Group {
-    /// `None` for comments, empty lines, and what is no group.
-    fn read(line: &str) -> Option<Group> {
+impl SynonymGroup {
+    /// Returns `None` for comments, empty lines and invalid lines.
+    fn parse(line: &str) -> Option<SynonymGroup> {
         let stems =
             |words: &str| words.split_whitespace().map(phrase_stem).collect::<Vec<String>>();
         let (mark, words) = line.split_once(' ')?;
-        let (asked, met, kind) = match mark {
-            "=" => (stems(words), stems(words), Kind::Same),
-            "~" => (stems(words), stems(words), Kind::Near),
+        let (query, indexed, kind) = match mark {
+            "=" => (stems(words), stems(words), SynonymKind::Same),
+            "~" => (stems(words), stems(words), SynonymKind::Related),
             ">" => {
-                let (asked, met) = words.split_once(" : ")?;
-                (stems(asked), stems(met), Kind::SaidFor)
+                let (query, indexed) = words.split_once(" : ")?;
+                (stems(query), stems(indexed), SynonymKind::Colloquial)
             }
             _ => return None,
         };
-        Some(Group { asked, met, kind })
+        Some(SynonymGroup { query, indexed, kind })
     }
 }
 

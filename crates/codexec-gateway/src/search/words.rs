@@ -1,11 +1,11 @@
-//! From text to the terms that are compared.
+//! Splits text into words, and classifies words that carry little meaning.
 
-/// The words of a text in order, in lower case: split at everything that is not a letter or digit
-/// and inside `camelCase`.
+/// Visits the words of a text in order, in lower case. Splits at everything that is not a letter
+/// or digit, and inside `camelCase`.
 pub(super) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     let mut lower = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '\'') {
-        // What follows the apostrophe of `server's` and `don't` says nothing.
+        // The part after the apostrophe in `server's` and `don't` has no meaning.
         let mut rest = word.split('\'').next().unwrap_or_default();
         while let Some((part, others)) = split_camel(rest) {
             rest = others;
@@ -21,19 +21,19 @@ pub(super) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// Words that say nothing by themselves.
-pub(super) fn is_stop(word: &str) -> bool {
-    STOP.binary_search(&word).is_ok()
+/// Returns true for a word without meaning of its own.
+pub(super) fn is_stop_word(word: &str) -> bool {
+    STOP_WORDS.binary_search(&word).is_ok()
 }
 
-/// Words that come with most requests and hardly tell one from another.
-pub(super) fn is_faint(word: &str) -> bool {
-    FAINT.binary_search(&word).is_ok()
+/// Returns true for a word that is in many queries and hardly distinguishes them.
+pub(super) fn is_weak_word(word: &str) -> bool {
+    WEAK_WORDS.binary_search(&word).is_ok()
 }
 
-/// The first part of `getHTTPStatus`, which is `get`, `HTTP` and `Status`, and the others.
+/// Splits off the first part: `getHTTPStatus` has the parts `get`, `HTTP` and `Status`.
 fn split_camel(word: &str) -> Option<(&str, &str)> {
-    // Most words are plain.
+    // Most words need no split.
     if word.is_ascii() && !word.bytes().skip(1).any(|byte| byte.is_ascii_uppercase()) {
         return (!word.is_empty()).then_some((word, ""));
     }
@@ -51,8 +51,8 @@ fn split_camel(word: &str) -> Option<(&str, &str)> {
     Some((word, ""))
 }
 
-/// Sorted, as is `FAINT`; a test says so.
-const STOP: [&str; 120] = [
+/// Sorted, like `WEAK_WORDS`; a test checks it.
+const STOP_WORDS: [&str; 120] = [
     "a", "about", "across", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be",
     "been", "before", "being", "but", "by", "can", "could", "d", "did", "do", "does", "doing",
     "each", "every", "for", "from", "given", "had", "has", "have", "he", "her", "here", "his",
@@ -65,7 +65,7 @@ const STOP: [&str; 120] = [
     "whose", "why", "will", "with", "would", "yet", "you", "your",
 ];
 
-const FAINT: [&str; 57] = [
+const WEAK_WORDS: [&str; 57] = [
     "able",
     "actual",
     "already",

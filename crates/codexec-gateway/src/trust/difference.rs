@@ -1,43 +1,43 @@
-//! What has changed between two definitions, field by field, for a person who has to decide.
-//! Nothing in it can hide: what has no shape on a screen is spelt out.
+//! The difference between two definitions, field by field, for the user who decides about it.
+//! Invisible characters are written as escapes, so nothing can hide in it.
 
 use codexec_types::{Json, is_hidden};
 use serde_json::Value;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sign {
+pub enum DiffSign {
     Added,
     Removed,
 }
 
 /// One line of a difference.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    pub sign: Sign,
+pub struct DiffLine {
+    pub sign: DiffSign,
     pub text: String,
-    /// There were characters in it that nobody would have seen.
+    /// The line has invisible characters.
     pub has_hidden: bool,
 }
 
-/// What was taken out and what was put in, in the order of the fields.
-pub(crate) fn difference(before: Option<&Json>, after: Option<&Json>) -> Vec<Line> {
+/// Returns the removed and added lines, in the order of the fields.
+pub(crate) fn difference(before: Option<&Json>, after: Option<&Json>) -> Vec<DiffLine> {
     let (before, after) = (fields(before), fields(after));
     let mut lines = Vec::new();
     for (path, old) in &before {
         let new = after.iter().find(|(other, _)| other == path).map(|(_, new)| new);
-        let (taken, put) = changed(old, new.map_or(&[], Vec::as_slice));
-        lines.extend(taken.iter().map(|text| line(Sign::Removed, path, text)));
-        lines.extend(put.iter().map(|text| line(Sign::Added, path, text)));
+        let (removed, added) = changed_lines(old, new.map_or(&[], Vec::as_slice));
+        lines.extend(removed.iter().map(|text| line(DiffSign::Removed, path, text)));
+        lines.extend(added.iter().map(|text| line(DiffSign::Added, path, text)));
     }
     for (path, new) in &after {
         if before.iter().all(|(other, _)| other != path) {
-            lines.extend(new.iter().map(|text| line(Sign::Added, path, text)));
+            lines.extend(new.iter().map(|text| line(DiffSign::Added, path, text)));
         }
     }
     lines
 }
 
-/// Every value that is not a list or an object, with the way to it; texts line by line.
+/// Returns every scalar value with its path; strings as lines.
 fn fields(definition: Option<&Json>) -> Vec<(String, Vec<String>)> {
     let mut fields = Vec::new();
     if let Some(Ok(value)) = definition.map(Json::to_value) {
@@ -50,8 +50,8 @@ fn collect(path: &str, value: &Value, fields: &mut Vec<(String, Vec<String>)>) {
     match value {
         Value::Object(inner) if !inner.is_empty() => {
             for (key, value) in inner {
-                let joint = if path.is_empty() { "" } else { "." };
-                collect(&format!("{path}{joint}{key}"), value, fields);
+                let separator = if path.is_empty() { "" } else { "." };
+                collect(&format!("{path}{separator}{key}"), value, fields);
             }
         }
         Value::Array(items) if !items.is_empty() => {
@@ -66,28 +66,32 @@ fn collect(path: &str, value: &Value, fields: &mut Vec<(String, Vec<String>)>) {
     }
 }
 
-/// The lines of both without those that they begin and end with in common.
-fn changed<'a>(old: &'a [String], new: &'a [String]) -> (&'a [String], &'a [String]) {
+/// Returns the lines of both without their common prefix and suffix.
+fn changed_lines<'a>(old: &'a [String], new: &'a [String]) -> (&'a [String], &'a [String]) {
     let start = old.iter().zip(new).take_while(|(a, b)| a == b).count();
     let (old, new) = (old.get(start..).unwrap_or_default(), new.get(start..).unwrap_or_default());
     let end = old.iter().rev().zip(new.iter().rev()).take_while(|(a, b)| a == b).count();
     (old.get(..old.len() - end).unwrap_or_default(), new.get(..new.len() - end).unwrap_or_default())
 }
 
-fn line(sign: Sign, path: &str, text: &str) -> Line {
-    let has_hidden = path.chars().chain(text.chars()).any(is_unseen);
-    Line { sign, text: format!("{}: {}", visible(path), visible(text)), has_hidden }
+fn line(sign: DiffSign, path: &str, text: &str) -> DiffLine {
+    let has_hidden = path.chars().chain(text.chars()).any(is_invisible);
+    DiffLine {
+        sign,
+        text: format!("{}: {}", escape_invisible(path), escape_invisible(text)),
+        has_hidden,
+    }
 }
 
-/// What has no shape is written by its number.
-fn visible(text: &str) -> String {
-    let spell = |c: char| {
-        if is_unseen(c) { c.escape_unicode().to_string() } else { c.to_string() }
+/// Writes invisible characters as escapes.
+fn escape_invisible(text: &str) -> String {
+    let escape = |c: char| {
+        if is_invisible(c) { c.escape_unicode().to_string() } else { c.to_string() }
     };
-    text.chars().map(spell).collect()
+    text.chars().map(escape).collect()
 }
 
-fn is_unseen(c: char) -> bool {
+fn is_invisible(c: char) -> bool {
     is_hidden(c) || c == '\t' || (c.is_whitespace() && c != ' ')
 }
 
@@ -101,15 +105,15 @@ mod tests {
     fn check(before: Option<&Value>, after: &Value, expected: &[&str]) {
         let before = before.map(Json::from_value);
         let lines = difference(before.as_ref(), Some(&Json::from_value(after)));
-        let shown = lines.iter().map(|line| {
-            let sign = if line.sign == Sign::Added { '+' } else { '-' };
+        let actual = lines.iter().map(|line| {
+            let sign = if line.sign == DiffSign::Added { '+' } else { '-' };
             format!("{sign} {}{}", line.text, if line.has_hidden { " (hidden)" } else { "" })
         });
-        assert_eq!(shown.collect::<Vec<_>>(), expected);
+        assert_eq!(actual.collect::<Vec<_>>(), expected);
     }
 
     #[test]
-    fn a_change_is_shown_where_it_is() {
+    fn only_changed_fields_and_lines_are_shown() {
         let before = json!({"name": "a", "description": "one\ntwo\nthree",
             "inputSchema": {"type": "object", "required": ["x"]}});
         let after = json!({"name": "a", "description": "one\n2\nthree",
@@ -130,8 +134,8 @@ mod tests {
     fn up_4_nothing_hides_in_a_difference() {
         let before = json!({"name": "a", "description": "plain"});
         let after = json!({"name": "a", "description": "plain\u{200b}\u{e0041}\u{1b}[2K\r"});
-        let shown = "+ description: plain\\u{200b}\\u{e0041}\\u{1b}[2K\\u{d} (hidden)";
-        check(Some(&before), &after, &["- description: plain", shown]);
+        let added = "+ description: plain\\u{200b}\\u{e0041}\\u{1b}[2K\\u{d} (hidden)";
+        check(Some(&before), &after, &["- description: plain", added]);
         let key = json!({"name": "a", "description": "plain", "x\u{202e}y": 1});
         check(Some(&before), &key, &["+ x\\u{202e}y: 1 (hidden)"]);
     }

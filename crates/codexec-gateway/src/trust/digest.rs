@@ -1,11 +1,11 @@
-//! What stands for a definition: a hash of the whole of it, whatever the order of its keys.
+//! The hash of a tool definition, which does not depend on the order of its keys.
 
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::kept::hex;
+use crate::private_files::hex;
 
-/// SHA-256 of the canonical text, in hex. Every field counts, those we do not know included.
+/// Returns the SHA-256 of a canonical form, in hex. Every field counts, including unknown ones.
 pub(crate) fn digest(definition: &Value) -> String {
     let mut hasher = Sha256::new();
     feed(definition, &mut hasher);
@@ -39,7 +39,7 @@ fn feed(value: &Value, hasher: &mut Sha256) {
     }
 }
 
-/// The length in front, so that no text can be taken for what follows it.
+/// Hashes the length first, so that no string can imitate the bytes after it.
 fn feed_text(text: &str, hasher: &mut Sha256) {
     hasher.update(b"\"");
     hasher.update((text.len() as u64).to_le_bytes());
@@ -53,10 +53,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn up_4_every_field_counts_and_no_order_does() {
-        let plain = json!({"name": "a", "inputSchema": {"x": 1, "y": [1, 2]}});
-        let turned = json!({"inputSchema": {"y": [1, 2], "x": 1}, "name": "a"});
-        assert_eq!(digest(&plain), digest(&turned));
+    fn up_4_every_field_counts_and_the_order_does_not() {
+        let first = json!({"name": "a", "inputSchema": {"x": 1, "y": [1, 2]}});
+        let reordered = json!({"inputSchema": {"y": [1, 2], "x": 1}, "name": "a"});
+        assert_eq!(digest(&first), digest(&reordered));
         let others = [
             json!({"name": "b", "inputSchema": {"x": 1, "y": [1, 2]}}),
             json!({"name": "a", "inputSchema": {"x": 1, "y": [2, 1]}}),
@@ -67,7 +67,7 @@ mod tests {
             json!({"name": "a\u{200b}", "inputSchema": {"x": 1, "y": [1, 2]}}),
         ];
         let mut digests: Vec<String> = others.iter().map(digest).collect();
-        digests.push(digest(&plain));
+        digests.push(digest(&first));
         digests.sort();
         digests.dedup();
         assert_eq!(digests.len(), others.len() + 1);

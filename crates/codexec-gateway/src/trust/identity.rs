@@ -1,12 +1,12 @@
-//! Which server an entry stands for: what is started or reached, not how it is logged in to.
+//! The identity of a server: its program or URL, without its credentials.
 
 use serde_json::json;
 
 use super::digest::digest;
 use crate::{RemoteKind, ServerConfig, TransportConfig};
 
-/// The same for the same program and arguments, or the same address. No secret can be had from it
-/// but one that stands in an argument or an address, and of that only a hash.
+/// Returns a hash of the program and its arguments, or of the URL. Environment variables and
+/// headers, which hold most secrets, are not part of it.
 pub(crate) fn identity(config: &ServerConfig) -> String {
     digest(&match &config.transport {
         TransportConfig::Stdio(program) => json!({

@@ -1,52 +1,52 @@
-//! What is remembered of one server: which definitions were accepted, and which wait.
+//! The stored record of one server: its accepted and its held tool definitions.
 
 use std::collections::BTreeMap;
 
 use codexec_types::Json;
 use serde::{Deserialize, Serialize};
 
-/// Tools of one server that are remembered. What comes beyond them is held.
+/// Maximum number of recorded tools of one server. Further tools are held.
 pub(super) const MAX_PINS: usize = 10_000;
-/// A definition that is longer is remembered by its hash alone.
+/// A longer definition is recorded as its hash alone.
 const TEXT_BYTES: usize = 256 << 10;
-/// The same when all texts of one file together are longer.
+/// Maximum length of all texts in one file; beyond it, only hashes are recorded.
 const ALL_TEXT_BYTES: usize = 24 << 20;
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Record {
-    /// Of the entry that it was made for: another program or address is another server.
+pub(crate) struct TrustRecord {
+    /// The identity of the server: another program or URL is another server.
     pub(super) identity: String,
-    /// What the server said of itself.
+    /// The version that the server reports.
     pub(super) version: Option<String>,
-    /// The user has agreed to something, so nothing changes any more without the user.
+    /// The user has approved a tool by hand, so no change is accepted without the user.
     pub(super) by_hand: bool,
-    /// What was accepted. A tool that is no longer listed stays: it must not come back as another.
-    pub(super) pins: BTreeMap<String, Definition>,
-    /// What waits for approval, as it was last seen.
-    pub(super) held: BTreeMap<String, Definition>,
+    /// Accepted definitions. A tool that is no longer listed stays: it must not come back changed.
+    pub(super) pins: BTreeMap<String, PinnedDefinition>,
+    /// Definitions that need approval, as last listed.
+    pub(super) held: BTreeMap<String, PinnedDefinition>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Definition {
+pub(crate) struct PinnedDefinition {
     pub(crate) sha256: String,
-    /// As the server wrote it, unless that was too long to keep.
+    /// The definition as the server sent it; `None` if it is too long to store.
     pub(crate) text: Option<Json>,
 }
 
-impl Record {
-    pub(super) fn new(identity: &str) -> Record {
-        Record { identity: identity.to_owned(), ..Record::default() }
+impl TrustRecord {
+    pub(super) fn new(identity: &str) -> TrustRecord {
+        TrustRecord { identity: identity.to_owned(), ..TrustRecord::default() }
     }
 
-    /// The definition of a tool if it was accepted with exactly this hash.
-    pub(super) fn pinned(&self, tool: &str, sha256: &str) -> Option<&Definition> {
+    /// Returns the accepted definition of a tool if it has this hash.
+    pub(super) fn find_pinned(&self, tool: &str, sha256: &str) -> Option<&PinnedDefinition> {
         self.pins.get(tool).filter(|pin| pin.sha256 == sha256)
     }
 
-    /// `false`: there is no room for one more.
-    pub(super) fn pin(&mut self, tool: &str, definition: Definition) -> bool {
+    /// Accepts a definition. Returns false if the record is full.
+    pub(super) fn pin(&mut self, tool: &str, definition: PinnedDefinition) -> bool {
         if self.pins.len() >= MAX_PINS && !self.pins.contains_key(tool) {
             return false;
         }
@@ -55,14 +55,14 @@ impl Record {
         true
     }
 
-    pub(super) fn hold(&mut self, tool: &str, definition: Definition) {
+    pub(super) fn hold(&mut self, tool: &str, definition: PinnedDefinition) {
         if self.held.len() < MAX_PINS || self.held.contains_key(tool) {
             self.held.insert(tool.to_owned(), definition);
         }
     }
 
-    /// Leaves out the texts that there is no room for.
-    pub(super) fn bound(&mut self) {
+    /// Drops the texts that exceed the limits, and keeps their hashes.
+    pub(super) fn drop_long_texts(&mut self) {
         let mut left = ALL_TEXT_BYTES;
         for definition in self.pins.values_mut().chain(self.held.values_mut()) {
             let length = definition.text.as_ref().map_or(0, |text| text.text().len());

@@ -1,134 +1,142 @@
-//! Whether a server that keeps failing is asked again. A state and the time of now, no more: who
-//! uses it keeps the clock.
+//! The circuit breaker of a server that keeps failing. A pure state machine: callers pass in the
+//! time.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Failures in a row that open it.
+/// Failures in a row that open the breaker.
 pub(crate) const FAILURES: u32 = 5;
-/// A server that asks for more patience than this is tried earlier.
-pub(crate) const LONGEST_HOLD: Duration = Duration::from_secs(300);
+/// The longest pause that a server's `Retry-After` can request.
+pub(crate) const LONGEST_BACKOFF: Duration = Duration::from_secs(300);
 
 #[derive(Debug)]
 pub(crate) struct Breaker {
-    /// How long it stays open before one call may try.
-    length: Duration,
-    phase: Phase,
-    /// Counts the openings, so that a call from before one says nothing about after it.
+    /// How long the breaker stays open before one call may probe.
+    open_for: Duration,
+    phase: BreakerPhase,
+    /// Counts openings, so that a call from before an opening does not affect the state after it.
     era: u64,
-    /// The server itself asked to be left alone until then.
-    held_until: Option<Instant>,
+    /// The server asked for no requests until then.
+    backoff_until: Option<Instant>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum BreakerPhase {
     Closed {
         failures: u32,
     },
     Open {
         until: Instant,
     },
-    /// One call is on its way to find out.
+    /// One call is testing whether the server has recovered.
     Probing,
 }
 
-/// The leave to make one call. Whoever has it says how the call ended.
+/// Permission for one call. The holder must record how the call ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Pass {
+pub(crate) struct CallPass {
     era: u64,
     is_probe: bool,
 }
 
-/// How a call ended, as far as the server's health goes.
+/// What a call's end says about the server's health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It answered, be it with an error of the tool.
+pub(crate) enum CallVerdict {
+    /// The server answered, possibly with a tool error.
     Answered,
-    /// It ended, or did not answer in time, or could not be reached.
+    /// The server ended, timed out or could not be reached.
     Failed,
-    /// It asked to be left alone for so long.
+    /// The server asked for no requests for this long.
     Busy(Duration),
-    /// The call never came so far as to show anything.
+    /// The call ended too early to say anything.
     Unknown,
 }
 
-/// Why a call is not made, and when it is worth another try.
+/// Why a call is not made, and when to retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// It failed too often.
+pub(crate) enum BreakerRefusal {
+    /// Too many failures in a row.
     Open { left: Duration },
-    /// It failed too often, and one call is on its way to see whether that is over.
+    /// Too many failures, and one call is testing whether the server has recovered.
     Probing,
-    /// It asked for patience.
-    Held { left: Duration },
+    /// The server asked for a pause.
+    Backoff { left: Duration },
 }
 
-impl Default for Phase {
-    fn default() -> Phase {
-        Phase::Closed { failures: 0 }
+impl Default for BreakerPhase {
+    fn default() -> BreakerPhase {
+        BreakerPhase::Closed { failures: 0 }
     }
 }
 
 impl Breaker {
-    pub(crate) fn new(length: Duration) -> Breaker {
-        Breaker { length, phase: Phase::default(), era: 0, held_until: None }
+    pub(crate) fn new(open_for: Duration) -> Breaker {
+        Breaker { open_for, phase: BreakerPhase::default(), era: 0, backoff_until: None }
     }
 
-    pub(crate) fn admit(&mut self, now: Instant) -> Result<Pass, Refusal> {
-        if let Some(until) = self.held_until.filter(|until| *until > now) {
-            return Err(Refusal::Held { left: until - now });
+    pub(crate) fn admit(&mut self, now: Instant) -> Result<CallPass, BreakerRefusal> {
+        if let Some(until) = self.backoff_until.filter(|until| *until > now) {
+            return Err(BreakerRefusal::Backoff { left: until - now });
         }
-        self.held_until = None;
+        self.backoff_until = None;
         match self.phase {
-            Phase::Closed { .. } => Ok(Pass { era: self.era, is_probe: false }),
-            Phase::Open { until } if until > now => Err(Refusal::Open { left: until - now }),
-            Phase::Open { .. } => {
-                self.phase = Phase::Probing;
-                Ok(Pass { era: self.era, is_probe: true })
+            BreakerPhase::Closed { .. } => Ok(CallPass { era: self.era, is_probe: false }),
+            BreakerPhase::Open { until } if until > now => {
+                Err(BreakerRefusal::Open { left: until - now })
             }
-            Phase::Probing => Err(Refusal::Probing),
+            BreakerPhase::Open { .. } => {
+                self.phase = BreakerPhase::Probing;
+                Ok(CallPass { era: self.era, is_probe: true })
+            }
+            BreakerPhase::Probing => Err(BreakerRefusal::Probing),
         }
     }
 
-    pub(crate) fn settle(&mut self, pass: &Pass, verdict: Verdict, now: Instant) {
-        if let Verdict::Busy(wanted) = verdict {
-            let until = now + wanted.min(LONGEST_HOLD);
-            self.held_until = Some(self.held_until.map_or(until, |held| held.max(until)));
+    pub(crate) fn record(&mut self, pass: &CallPass, verdict: CallVerdict, now: Instant) {
+        if let CallVerdict::Busy(wanted) = verdict {
+            let until = now + wanted.min(LONGEST_BACKOFF);
+            self.backoff_until = Some(self.backoff_until.map_or(until, |old| old.max(until)));
         }
         if pass.era != self.era {
             return;
         }
         match (verdict, self.phase) {
-            (Verdict::Answered | Verdict::Busy(_), Phase::Probing) if pass.is_probe => {
-                self.phase = Phase::default();
+            (CallVerdict::Answered | CallVerdict::Busy(_), BreakerPhase::Probing)
+                if pass.is_probe =>
+            {
+                self.phase = BreakerPhase::default();
             }
-            (Verdict::Failed, Phase::Probing) if pass.is_probe => self.open(now, self.length),
-            // Somebody else may find out.
-            (Verdict::Unknown, Phase::Probing) if pass.is_probe => self.open(now, Duration::ZERO),
-            (Verdict::Answered | Verdict::Busy(_), Phase::Closed { .. }) => {
-                self.phase = Phase::default();
+            (CallVerdict::Failed, BreakerPhase::Probing) if pass.is_probe => {
+                self.open(now, self.open_for);
             }
-            (Verdict::Failed, Phase::Closed { failures }) if failures + 1 < FAILURES => {
-                self.phase = Phase::Closed { failures: failures + 1 };
+            // Lets the next call probe at once.
+            (CallVerdict::Unknown, BreakerPhase::Probing) if pass.is_probe => {
+                self.open(now, Duration::ZERO);
             }
-            (Verdict::Failed, Phase::Closed { .. }) => self.open(now, self.length),
-            (Verdict::Unknown, _) | (_, Phase::Open { .. } | Phase::Probing) => {}
+            (CallVerdict::Answered | CallVerdict::Busy(_), BreakerPhase::Closed { .. }) => {
+                self.phase = BreakerPhase::default();
+            }
+            (CallVerdict::Failed, BreakerPhase::Closed { failures }) if failures + 1 < FAILURES => {
+                self.phase = BreakerPhase::Closed { failures: failures + 1 };
+            }
+            (CallVerdict::Failed, BreakerPhase::Closed { .. }) => self.open(now, self.open_for),
+            (CallVerdict::Unknown, _) | (_, BreakerPhase::Open { .. } | BreakerPhase::Probing) => {}
         }
     }
 
-    pub(crate) fn phase(&self) -> Phase {
+    pub(crate) fn phase(&self) -> BreakerPhase {
         self.phase
     }
 
-    /// Until when the server asked to be left alone, if that is still to come.
-    pub(crate) fn held_until(&self, now: Instant) -> Option<Instant> {
-        self.held_until.filter(|until| *until > now)
+    /// Returns the end of the pause that the server asked for, if it is still running.
+    pub(crate) fn backoff_until(&self, now: Instant) -> Option<Instant> {
+        self.backoff_until.filter(|until| *until > now)
     }
 
-    fn open(&mut self, now: Instant, length: Duration) {
+    fn open(&mut self, now: Instant, open_for: Duration) {
         self.era += 1;
-        self.phase = Phase::Open { until: now + length };
+        self.phase = BreakerPhase::Open { until: now + open_for };
     }
 }
 

@@ -1,4 +1,4 @@
-//! One call to one server: whether it may be made now, its turn, and what it shows of the server.
+//! One call to one server: breaker, queue, and the effect of the result on the server's health.
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -8,162 +8,171 @@ use tokio::{sync::SemaphorePermit, time::Instant};
 
 use super::{
     Upstream, UpstreamError,
-    breaker::{self, Breaker, Pass, Refusal, Verdict},
-    connection::Patience,
-    failure::seconds,
-    gate::Crowded,
+    breaker::{self, Breaker, BreakerRefusal, CallPass, CallVerdict},
+    connection::CallTimeouts,
+    error::round_up_seconds,
+    gate::QueueRefusal,
 };
 use crate::{Caller, tool::Tool};
 
-/// What is asked of a server.
-enum Wish<'a> {
-    /// A tool: the name that was asked for, and the definition that was found under it.
-    Tool { asked: &'a str, tool: &'a Arc<Tool>, params: CallToolRequestParams },
-    /// Anything else: a method and its parameters.
+/// A request to a server.
+enum UpstreamRequest<'a> {
+    /// A tool call: the requested name, and the definition it resolved to.
+    Tool { requested_name: &'a str, tool: &'a Arc<Tool>, params: CallToolRequestParams },
+    /// Any other method, with its parameters.
     Other(&'static str, Value),
 }
 
-/// One call under way. Dropped before its end, it is still accounted for.
-struct Attempt<'a> {
+/// A call in progress. If dropped early, it is still recorded.
+struct CallAttempt<'a> {
     upstream: &'a Upstream,
-    pass: Pass,
+    pass: CallPass,
     sent: Option<Instant>,
     is_over: bool,
 }
 
 impl Upstream {
-    /// Calls a tool by the definition under which it was found, and gives its raw result. Starts
-    /// the server if need be.
+    /// Calls a tool by the definition it was resolved to, and returns the raw result. Starts the
+    /// server if needed.
     pub(crate) async fn call(
         self: &Arc<Upstream>,
-        asked: &str,
+        requested_name: &str,
         tool: &Arc<Tool>,
         params: CallToolRequestParams,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        self.attempt(Wish::Tool { asked, tool, params }, caller).await
+        self.attempt(UpstreamRequest::Tool { requested_name, tool, params }, caller).await
     }
 
-    /// Asks for something that is no tool call, and is held to the same.
+    /// Sends any other request, under the same limits.
     pub(crate) async fn ask(
         self: &Arc<Upstream>,
         method: &'static str,
         params: Value,
     ) -> Result<Value, UpstreamError> {
-        self.attempt(Wish::Other(method, params), &Caller::default()).await
+        self.attempt(UpstreamRequest::Other(method, params), &Caller::default()).await
     }
 
-    /// Room for the arguments of a call, over all callers of this server. Held as long as the call.
-    pub(crate) async fn find_room(
+    /// Reserves memory for the arguments of a call, over all callers of this server. Held as long
+    /// as the call.
+    pub(crate) async fn reserve_argument_memory(
         &self,
         bytes: usize,
     ) -> Result<Option<SemaphorePermit<'_>>, UpstreamError> {
-        self.gate.room(bytes).await.map_err(|err| self.crowded(err))
+        self.gate.reserve_argument_memory(bytes).await.map_err(|err| self.queue_error(err))
     }
 
     async fn attempt(
         self: &Arc<Upstream>,
-        wish: Wish<'_>,
+        request: UpstreamRequest<'_>,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        let pass = self.breaker().admit(Instant::now()).map_err(|err| self.refusal(err))?;
-        let mut attempt = Attempt { upstream: self, pass, sent: None, is_over: false };
-        let _place = self.gate.place().await.map_err(|err| self.crowded(err))?;
-        let connection = self.connected().await?;
-        let common = &self.shared.common;
-        let _share = self.gate.share(common).await.map_err(|err| self.crowded(err))?;
-        if let Wish::Tool { asked, tool, .. } = &wish {
-            self.agreed(&connection).await?;
-            if !self.is_agreed(&connection, asked, tool) {
+        let pass = self.breaker().admit(Instant::now()).map_err(|err| self.breaker_error(err))?;
+        let mut attempt = CallAttempt { upstream: self, pass, sent: None, is_over: false };
+        let _own = self.gate.acquire_call().await.map_err(|err| self.queue_error(err))?;
+        let connection = self.connect().await?;
+        let shared_calls = &self.shared.shared_calls;
+        let _shared = self
+            .gate
+            .acquire_shared_call(shared_calls)
+            .await
+            .map_err(|err| self.queue_error(err))?;
+        if let UpstreamRequest::Tool { requested_name, tool, .. } = &request {
+            self.wait_for_current_list(&connection).await?;
+            if !self.is_still_current(&connection, requested_name, tool) {
                 return Err(UpstreamError::Outdated);
             }
         }
         attempt.sent = Some(Instant::now());
-        self.counts.sent();
-        let waiting = connection.enter(self.name(), caller);
+        self.counts.count_call();
+        let guard = connection.register_caller(self.name(), caller);
         let on_progress = caller.progress().cloned();
-        let (patience, waiting) = (self.patience(), waiting.as_ref());
-        let called = match wish {
-            Wish::Tool { params, .. } => {
-                connection.call(params, patience, on_progress, waiting).await
+        let (timeouts, guard) = (self.call_timeouts(), guard.as_ref());
+        let called = match request {
+            UpstreamRequest::Tool { params, .. } => {
+                connection.call(params, timeouts, on_progress, guard).await
             }
-            Wish::Other(method, params) => {
+            UpstreamRequest::Other(method, params) => {
                 let request = CustomRequest::new(method, Some(params));
                 let request = ClientRequest::CustomRequest(request);
-                connection.ask(request, patience, on_progress, waiting).await
+                connection.ask(request, timeouts, on_progress, guard).await
             }
         };
-        attempt.end(&called);
+        attempt.finish(&called);
         called
     }
 
-    fn patience(&self) -> Patience {
+    fn call_timeouts(&self) -> CallTimeouts {
         let idle = self.config.narrow.call_timeout.unwrap_or(self.shared.settings.call_timeout);
-        Patience { idle, total: self.shared.settings.call_total_timeout.max(idle) }
+        CallTimeouts { idle, total: self.shared.settings.call_total_timeout.max(idle) }
     }
 
     pub(super) fn breaker(&self) -> MutexGuard<'_, Breaker> {
         self.breaker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn refusal(&self, refusal: Refusal) -> UpstreamError {
-        self.counts.refused();
+    fn breaker_error(&self, refusal: BreakerRefusal) -> UpstreamError {
+        self.counts.count_refusal();
         let reason = || self.counts.last_error().unwrap_or_else(|| "no answer".to_owned());
         match refusal {
-            Refusal::Open { left } => UpstreamError::Broken {
+            BreakerRefusal::Open { left } => UpstreamError::BreakerOpen {
                 failures: breaker::FAILURES,
                 reason: reason(),
-                retry_s: seconds(left),
+                retry_s: round_up_seconds(left),
             },
-            Refusal::Probing => UpstreamError::Probed { reason: reason(), retry_s: 1 },
-            Refusal::Held { left } => UpstreamError::Busy { retry_after: left },
+            BreakerRefusal::Probing => {
+                UpstreamError::BreakerProbing { reason: reason(), retry_s: 1 }
+            }
+            BreakerRefusal::Backoff { left } => UpstreamError::Busy { retry_after: left },
         }
     }
 
-    /// How long it may take until those who wait are served, by how long calls took so far.
-    fn crowded(&self, crowded: Crowded) -> UpstreamError {
-        self.counts.refused();
-        let Crowded { size, waiting, waited } = crowded;
+    /// Estimates the wait from the length of the queue and the mean latency.
+    fn queue_error(&self, refusal: QueueRefusal) -> UpstreamError {
+        self.counts.count_refusal();
+        let QueueRefusal { size, waiting, waited } = refusal;
         let rounds = u32::try_from((waiting + 1).div_ceil(size)).unwrap_or(u32::MAX);
         let expected = self.counts.latency().mean().saturating_mul(rounds);
-        let retry_s = seconds(expected.min(self.shared.settings.queue_wait));
+        let retry_s = round_up_seconds(expected.min(self.shared.settings.queue_wait));
         match waited {
-            Some(waited) => {
-                UpstreamError::Stuck { under_way: size, waited_s: seconds(waited), retry_s }
-            }
-            None => UpstreamError::Crowded { under_way: size, waiting, retry_s },
+            Some(waited) => UpstreamError::QueueTimeout {
+                under_way: size,
+                waited_s: round_up_seconds(waited),
+                retry_s,
+            },
+            None => UpstreamError::QueueFull { under_way: size, waiting, retry_s },
         }
     }
 }
 
-impl Attempt<'_> {
-    fn end(&mut self, called: &Result<Value, UpstreamError>) {
+impl CallAttempt<'_> {
+    fn finish(&mut self, called: &Result<Value, UpstreamError>) {
         let took = self.sent.map(|sent| sent.elapsed()).unwrap_or_default();
         let verdict = match called {
-            Ok(_) => Verdict::Answered,
+            Ok(_) => CallVerdict::Answered,
             Err(error) => error.verdict(),
         };
         match (verdict, called) {
-            (Verdict::Failed, Err(error)) => self.upstream.counts.failed(error),
-            (Verdict::Answered, _) => self.upstream.counts.answered(took),
-            (Verdict::Failed | Verdict::Busy(_) | Verdict::Unknown, _) => {}
+            (CallVerdict::Failed, Err(error)) => self.upstream.counts.count_failure(error),
+            (CallVerdict::Answered, _) => self.upstream.counts.count_answer(took),
+            (CallVerdict::Failed | CallVerdict::Busy(_) | CallVerdict::Unknown, _) => {}
         }
-        self.settle(verdict);
+        self.record(verdict);
     }
 
-    fn settle(&mut self, verdict: Verdict) {
+    fn record(&mut self, verdict: CallVerdict) {
         self.is_over = true;
-        self.upstream.breaker().settle(&self.pass, verdict, Instant::now());
+        self.upstream.breaker().record(&self.pass, verdict, Instant::now());
     }
 }
 
-/// THREAT[UP-10]: a call that its own caller gave up says nothing about the server, however long it
-/// took: one guest with little patience would make the server look dead for everybody. A server
-/// that answers nobody is noticed by the calls that wait as long as the server's own timeout.
-impl Drop for Attempt<'_> {
+/// THREAT[UP-10]: a call given up by its own caller says nothing about the server, however long it
+/// took. Otherwise one impatient guest would open the breaker for everybody. A server that answers
+/// nobody is detected by calls that reach the server's own timeout.
+impl Drop for CallAttempt<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.settle(Verdict::Unknown);
+            self.record(CallVerdict::Unknown);
         }
     }
 }

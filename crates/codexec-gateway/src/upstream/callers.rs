@@ -1,4 +1,4 @@
-//! Who waits for a server's answer, for when the server has a question first.
+//! The callers that wait for a server's answer, and can answer its questions meanwhile.
 
 use std::{
     collections::BTreeMap,
@@ -16,92 +16,92 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     Caller,
-    caller::{cancelled, declined},
+    caller::{cancel_result, decline_result},
 };
 
-/// Questions that one call may ask.
+/// The limit on questions during one call.
 pub(super) const QUESTIONS: u32 = 10;
 
-/// The calls of one server that somebody can be asked about, oldest first.
+/// The calls of one server whose callers can answer questions, oldest first.
 #[derive(Debug, Default)]
 pub(super) struct Callers {
-    calls: Mutex<BTreeMap<u64, Arc<Call>>>,
+    calls: Mutex<BTreeMap<u64, Arc<RegisteredCall>>>,
 }
 
-/// One call that waits for its answer.
+/// A call that waits for its answer.
 #[derive(Debug)]
-struct Call {
+struct RegisteredCall {
     server: ServerName,
     caller: Caller,
-    asked: AtomicU32,
-    still: Mutex<Still>,
-    /// Nobody waits for it any more.
+    questions_asked: AtomicU32,
+    paused: Mutex<PausedTime>,
+    /// Cancelled when nobody waits for the answer any more.
     is_over: CancellationToken,
 }
 
-/// The time in which somebody was asked: the call's clock stood still.
+/// The time spent on questions, during which the call's timeout is paused.
 #[derive(Debug, Default)]
-struct Still {
+struct PausedTime {
     before: Duration,
-    /// Questions that are being answered, and since when there are any.
+    /// The number of open questions, and since when there are any.
     open: u32,
     since: Option<Instant>,
 }
 
-/// A place among the callers; left by dropping it.
-pub(super) struct Waiting<'a> {
+/// The registration of a call, removed on drop.
+pub(super) struct CallerGuard<'a> {
     callers: &'a Callers,
     id: u64,
-    call: Arc<Call>,
+    call: Arc<RegisteredCall>,
 }
 
 impl Callers {
-    pub(super) fn enter(&self, server: &ServerName, caller: &Caller) -> Waiting<'_> {
-        let (asked, still) = (AtomicU32::new(0), Mutex::default());
+    pub(super) fn register(&self, server: &ServerName, caller: &Caller) -> CallerGuard<'_> {
+        let (questions_asked, paused) = (AtomicU32::new(0), Mutex::default());
         let is_over = CancellationToken::new();
         let (server, caller) = (server.clone(), caller.clone());
-        let call = Arc::new(Call { server, caller, asked, still, is_over });
+        let call = Arc::new(RegisteredCall { server, caller, questions_asked, paused, is_over });
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         let id = calls.last_key_value().map_or(0, |(last, _)| last + 1);
         calls.insert(id, call.clone());
-        Waiting { callers: self, id, call }
+        CallerGuard { callers: self, id, call }
     }
 
-    /// A request that the server sends by itself does not say which call it belongs to: the
-    /// oldest is asked, and without any it is declined.
+    /// Answers a question of the server. The request does not say which call it belongs to, so the
+    /// oldest call's caller is asked; without calls it is declined.
     pub(super) async fn ask(&self, params: Map<String, Value>) -> Value {
-        match self.oldest() {
+        match self.oldest_call() {
             Some(call) => call.ask(params).await,
-            None => declined(),
+            None => decline_result(),
         }
     }
 
-    fn oldest(&self) -> Option<Arc<Call>> {
+    fn oldest_call(&self) -> Option<Arc<RegisteredCall>> {
         let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.first_key_value().map(|(_, call)| call.clone())
     }
 }
 
-impl Call {
+impl RegisteredCall {
     async fn ask(&self, params: Map<String, Value>) -> Value {
-        if self.asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
-            return cancelled();
+        if self.questions_asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
+            return cancel_result();
         }
-        let _open = Open::new(&self.still);
+        let _open = QuestionPause::new(&self.paused);
         let answer = self.is_over.run_until_cancelled(self.caller.ask(&self.server, params)).await;
-        answer.unwrap_or_else(cancelled)
+        answer.unwrap_or_else(cancel_result)
     }
 }
 
-impl Waiting<'_> {
-    /// How long the call's clock has stood still.
-    pub(super) fn stood(&self) -> Duration {
-        let still = self.call.still.lock().unwrap_or_else(PoisonError::into_inner);
-        still.before + still.since.map(|since| since.elapsed()).unwrap_or_default()
+impl CallerGuard<'_> {
+    /// Returns how long the call's timeout has been paused.
+    pub(super) fn paused_for(&self) -> Duration {
+        let paused = self.call.paused.lock().unwrap_or_else(PoisonError::into_inner);
+        paused.before + paused.since.map(|since| since.elapsed()).unwrap_or_default()
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for CallerGuard<'_> {
     fn drop(&mut self) {
         let mut calls = self.callers.calls.lock().unwrap_or_else(PoisonError::into_inner);
         calls.remove(&self.id);
@@ -109,25 +109,25 @@ impl Drop for Waiting<'_> {
     }
 }
 
-/// A question that is being answered.
-struct Open<'a>(&'a Mutex<Still>);
+/// A question being answered, which pauses the timeout until dropped.
+struct QuestionPause<'a>(&'a Mutex<PausedTime>);
 
-impl Open<'_> {
-    fn new(still: &Mutex<Still>) -> Open<'_> {
-        let mut now = still.lock().unwrap_or_else(PoisonError::into_inner);
+impl QuestionPause<'_> {
+    fn new(paused: &Mutex<PausedTime>) -> QuestionPause<'_> {
+        let mut now = paused.lock().unwrap_or_else(PoisonError::into_inner);
         now.open += 1;
         now.since.get_or_insert_with(Instant::now);
-        Open(still)
+        QuestionPause(paused)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for QuestionPause<'_> {
     fn drop(&mut self) {
-        let mut still = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        still.open = still.open.saturating_sub(1);
-        if still.open == 0 {
-            let stood = still.since.take().map(|since| since.elapsed());
-            still.before += stood.unwrap_or_default();
+        let mut paused = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        paused.open = paused.open.saturating_sub(1);
+        if paused.open == 0 {
+            let elapsed = paused.since.take().map(|since| since.elapsed());
+            paused.before += elapsed.unwrap_or_default();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What we are to an upstream: the side of the protocol that it may speak to.
+//! Our client side of MCP: handles requests and notifications from an upstream.
 #![expect(deprecated, reason = "to say that we have no roots, one has to name them")]
 
 use rmcp::{
@@ -14,28 +14,28 @@ use rmcp::{
 };
 use serde_json::{Map, Value};
 
-use super::{connection::News, progress::Progress};
+use super::{connection::ServerEvents, progress::CallProgress};
 
-/// A client that calls, and passes questions on to whoever called. It declares neither sampling
-/// nor roots: they are deprecated, and no client behind us is bound to have them.
-pub(super) struct Client {
-    pub(super) news: News,
+/// A client that makes calls, and forwards questions to the caller. It declares neither sampling
+/// nor roots: both are deprecated, and the client behind us may not support them.
+pub(super) struct UpstreamClient {
+    pub(super) server_events: ServerEvents,
 }
 
-impl Client {
+impl UpstreamClient {
     async fn ask(&self, params: Value, context: &RequestContext<RoleClient>) -> Value {
         let params = match params {
             Value::Object(params) => params,
             _ => Map::new(),
         };
         tokio::select! {
-            answer = self.news.callers.ask(params) => answer,
-            () = context.ct.cancelled() => crate::caller::cancelled(),
+            answer = self.server_events.callers.ask(params) => answer,
+            () = context.ct.cancelled() => crate::caller::cancel_result(),
         }
     }
 }
 
-impl ClientHandler for Client {
+impl ClientHandler for UpstreamClient {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new("codexec", env!("CARGO_PKG_VERSION"));
         let elicitation = ElicitationCapability::new()
@@ -48,17 +48,17 @@ impl ClientHandler for Client {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.news.changes.heard();
+        self.server_events.changes.record();
     }
 
     async fn on_progress(
         &self,
-        told: ProgressNotificationParam,
+        params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let ProgressToken(NumberOrString::Number(token)) = told.progress_token else { return };
-        let progress = Progress::new(told.progress, told.total, told.message.as_deref());
-        self.news.progress.tell(token, progress);
+        let ProgressToken(NumberOrString::Number(token)) = params.progress_token else { return };
+        let progress = CallProgress::new(params.progress, params.total, params.message.as_deref());
+        self.server_events.progress.notify(token, progress);
     }
 
     async fn create_elicitation(
@@ -72,7 +72,7 @@ impl ClientHandler for Client {
             .unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel)))
     }
 
-    /// Also what rmcp does not know how to read: a form with fields of a kind that came later.
+    /// Handles requests that rmcp cannot parse, such as a form with newer kinds of fields.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -85,7 +85,7 @@ impl ClientHandler for Client {
         Ok(CustomResult(self.ask(params, &context).await))
     }
 
-    /// rmcp would answer with an empty list, as if we had said that we have roots.
+    /// rmcp would answer with an empty list, as if we had declared roots.
     async fn list_roots(
         &self,
         _context: RequestContext<RoleClient>,

@@ -1,4 +1,4 @@
-//! One running server: requests to it, and its end.
+//! A connection to one running server: requests to it, and its end.
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,67 +21,67 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
-    callers::{Callers, Waiting},
-    changes::Changes,
-    lane::Lane,
-    outbox::SendError,
-    process::{Leash, Life},
-    progress::{Listeners, Listening, OnProgress},
-    remote::Troubles,
+    call_pipe::CallPipe,
+    callers::{CallerGuard, Callers},
+    list_changes::ListChanges,
+    process::{ProcessGuard, ServerProcess},
+    progress::{OnProgress, ProgressListeners, ProgressSubscription},
+    remote::RequestFailures,
+    stdin_writer::SendError,
 };
 use crate::{Caller, clean::cut};
 
-/// Of what a server says it is, this much counts.
+/// The limit on a server's reported name and version.
 const VERSION_BYTES: usize = 500;
 
-/// What a remote server gets to hear that we leave.
-const GOODBYE: Duration = Duration::from_secs(1);
+/// How long a remote server gets to close its session.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Dropping it kills a server that is a process of ours.
+/// A connection to a server. Dropping it kills a server that is our process.
 pub(crate) struct Connection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
-    wire: Wire,
-    /// Each request must say more about us than a lane does.
+    transport: ServerTransport,
+    /// True if the protocol version needs more metadata per request than [`CallPipe`] sends.
     is_modern: bool,
-    /// The server will say nothing more.
-    gone: CancellationToken,
-    news: News,
+    /// Cancelled when the server will send nothing more.
+    closed: CancellationToken,
+    server_events: ServerEvents,
 }
 
-/// What a server tells without being asked.
+/// Receivers for messages that a server sends by itself.
 #[derive(Clone, Default)]
-pub(super) struct News {
-    /// Its tools have changed.
-    pub(super) changes: Arc<Changes>,
-    /// How far calls are.
-    pub(super) progress: Arc<Listeners>,
-    /// Whom it may ask something.
+pub(super) struct ServerEvents {
+    /// Changes of its list of tools.
+    pub(super) changes: Arc<ListChanges>,
+    /// Progress of calls.
+    pub(super) progress: Arc<ProgressListeners>,
+    /// Callers that can answer its questions.
     pub(super) callers: Arc<Callers>,
 }
 
-/// How long an answer may take.
+/// Time limits for an answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
-    /// Without a word about the request.
+pub(super) struct CallTimeouts {
+    /// Without any progress.
     pub(super) idle: Duration,
-    /// Whatever is said.
+    /// In total, whatever progress arrives.
     pub(super) total: Duration,
 }
 
-/// What stands behind a connection.
-pub(super) enum Wire {
-    Process(Leash, Arc<Lane>),
-    Remote(Arc<Troubles>),
+/// The transport of a connection.
+pub(super) enum ServerTransport {
+    Process(ProcessGuard, Arc<CallPipe>),
+    Remote(Arc<RequestFailures>),
 }
 
 impl Connection {
-    /// `gone` is cancelled when nothing more will come.
+    /// `closed` is cancelled when nothing more will arrive.
     pub(super) fn new<S: Service<RoleClient>>(
         service: RunningService<RoleClient, S>,
-        wire: Wire,
-        gone: CancellationToken,
-        news: News,
+        transport: ServerTransport,
+        closed: CancellationToken,
+        server_events: ServerEvents,
     ) -> Connection {
         let peer = service.peer().clone();
         let token = service.cancellation_token();
@@ -91,176 +91,184 @@ impl Connection {
         let is_modern = peer
             .peer_info()
             .is_some_and(|info| info.protocol_version > ProtocolVersion::LATEST_WITH_INITIALIZE);
-        Connection { peer, service, wire, is_modern, gone, news }
+        Connection { peer, service, transport, is_modern, closed, server_events }
     }
 
-    /// `None`: it is no process of ours.
+    /// Returns `None` if the server is not our process.
     pub(crate) fn pid(&self) -> Option<u32> {
-        self.life().map(Life::pid)
+        self.process().map(ServerProcess::pid)
     }
 
-    fn life(&self) -> Option<&Life> {
-        match &self.wire {
-            Wire::Process(leash, _) => Some(&leash.0),
-            Wire::Remote(_) => None,
+    fn process(&self) -> Option<&ServerProcess> {
+        match &self.transport {
+            ServerTransport::Process(guard, _) => Some(&guard.0),
+            ServerTransport::Remote(_) => None,
         }
     }
 
-    /// What the server calls itself.
+    /// Returns the name and version that the server reports.
     pub(super) fn version(&self) -> Option<String> {
         let info = self.peer.peer_info()?;
         let info = info.server_info.as_ref()?;
         Some(cut(&format!("{} {}", info.name, info.version), VERSION_BYTES))
     }
 
-    pub(crate) fn is_gone(&self) -> bool {
-        self.gone.is_cancelled()
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
     }
 
-    pub(super) async fn gone(&self) {
-        self.gone.cancelled().await;
+    pub(super) async fn wait_closed(&self) {
+        self.closed.cancelled().await;
     }
 
-    pub(super) fn changes(&self) -> &Changes {
-        &self.news.changes
+    pub(super) fn changes(&self) -> &ListChanges {
+        &self.server_events.changes
     }
 
-    /// Calls a tool and gives its raw result. Dropping the future tells the server.
+    /// Calls a tool and returns its raw result. Dropping the future cancels the call.
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
-        patience: Patience,
+        timeouts: CallTimeouts,
         on_progress: Option<OnProgress>,
-        waiting: Option<&Waiting<'_>>,
+        caller_guard: Option<&CallerGuard<'_>>,
     ) -> Result<Value, UpstreamError> {
-        // A second round, with what was answered to the server's questions.
+        // A second round, which carries answers to the server's questions.
         let is_answer = params.request_state.is_some() || params.input_responses.is_some();
-        let lane = match &self.wire {
-            Wire::Process(_, lane) if !self.is_modern && !is_answer => lane,
-            Wire::Process(..) | Wire::Remote(_) => {
+        let call_pipe = match &self.transport {
+            ServerTransport::Process(_, call_pipe) if !self.is_modern && !is_answer => call_pipe,
+            ServerTransport::Process(..) | ServerTransport::Remote(_) => {
                 let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-                return self.ask(request, patience, on_progress, waiting).await;
+                return self.ask(request, timeouts, on_progress, caller_guard).await;
             }
         };
-        let mut call = lane.call();
+        let mut call = call_pipe.begin_call();
         let begun = Instant::now();
-        let listening = self.news.progress.listen(call.id, on_progress);
+        let subscription = self.server_events.progress.subscribe(call.id, on_progress);
         match call.send(&params.name, params.arguments.as_ref()) {
             Ok(()) => {}
-            Err(SendError::Closed) => return Err(self.ended().await),
+            Err(SendError::Closed) => return Err(self.end_error().await),
             Err(SendError::Backlog) => return Err(UpstreamError::Backlog),
             Err(err @ SendError::Unwritable(_)) => {
                 return Err(UpstreamError::Unreachable(err.to_string()));
             }
         }
-        // The line is on its way; what it was made from need not wait for the answer.
+        // The request is sent; free the arguments while waiting for the answer.
         drop(params);
         let answer = tokio::select! {
             biased;
             answer = call.answer() => answer,
-            () = self.gone.cancelled() => None,
-            limit = patience.over(begun, Some(&listening), waiting) => {
+            () = self.closed.cancelled() => None,
+            limit = timeouts.wait_until_exceeded(begun, Some(&subscription), caller_guard) => {
                 return Err(UpstreamError::Timeout(limit));
             }
         };
-        let Some(answer) = answer else { return Err(self.ended().await) };
-        answer.map_err(|error| refusal(error.code, &error.message))
+        let Some(answer) = answer else { return Err(self.end_error().await) };
+        answer.map_err(|error| reply_error(error.code, &error.message))
     }
 
-    /// Sends a request and gives its raw result. Dropping the future tells the server.
+    /// Sends a request and returns its raw result. Dropping the future cancels it.
     pub(super) async fn request(
         &self,
         request: ClientRequest,
         limit: Duration,
     ) -> Result<Value, UpstreamError> {
-        self.ask(request, Patience { idle: limit, total: limit }, None, None).await
+        self.ask(request, CallTimeouts { idle: limit, total: limit }, None, None).await
     }
 
-    /// The same, for what may take longer as long as the server tells how far it is, or somebody
-    /// is asked.
+    /// Sends a request whose timeout restarts at every progress notification and is paused during
+    /// questions.
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
-        patience: Patience,
+        timeouts: CallTimeouts,
         on_progress: Option<OnProgress>,
-        waiting: Option<&Waiting<'_>>,
+        caller_guard: Option<&CallerGuard<'_>>,
     ) -> Result<Value, UpstreamError> {
         let begun = Instant::now();
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
-        let mut handle = match timeout_at(begun + patience.idle, sent).await {
+        let mut handle = match timeout_at(begun + timeouts.idle, sent).await {
             Ok(Ok(handle)) => handle,
-            Ok(Err(_)) => return Err(self.ended().await),
-            Err(_) => return Err(UpstreamError::Timeout(patience.idle)),
+            Ok(Err(_)) => return Err(self.end_error().await),
+            Err(_) => return Err(UpstreamError::Timeout(timeouts.idle)),
         };
         let id = handle.id.clone();
-        let mut pending = Pending { peer: &self.peer, id: Some(id.clone()) };
-        let listening = self.listen(&handle, on_progress);
+        let mut pending = PendingRequest { peer: &self.peer, id: Some(id.clone()) };
+        let subscription = self.subscribe_progress(&handle, on_progress);
         let answer = tokio::select! {
             biased;
             answer = &mut handle.rx => answer.ok(),
-            () = self.gone.cancelled() => None,
-            limit = patience.over(begun, listening.as_ref(), waiting) => {
+            () = self.closed.cancelled() => None,
+            limit = timeouts.wait_until_exceeded(begun, subscription.as_ref(), caller_guard) => {
                 return Err(UpstreamError::Timeout(limit));
             }
         };
         pending.id = None;
-        if let Some(trouble) = self.trouble(&id) {
-            return Err(trouble);
+        if let Some(failure) = self.request_failure(&id) {
+            return Err(failure);
         }
         match answer {
             Some(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
-            Some(Err(ServiceError::McpError(error))) => Err(refusal(error.code, &error.message)),
+            Some(Err(ServiceError::McpError(error))) => {
+                Err(reply_error(error.code, &error.message))
+            }
             Some(Err(ServiceError::TransportSend(error))) => {
                 Err(UpstreamError::Unreachable(error.error.to_string()))
             }
-            Some(Ok(_) | Err(_)) | None => Err(self.ended().await),
+            Some(Ok(_) | Err(_)) | None => Err(self.end_error().await),
         }
     }
 
-    /// Lets the server ask this caller something as long as it is held.
-    pub(super) fn enter(&self, server: &ServerName, caller: &Caller) -> Option<Waiting<'_>> {
-        caller.can_answer().then(|| self.news.callers.enter(server, caller))
+    /// Lets the server ask this caller questions until the guard is dropped.
+    pub(super) fn register_caller(
+        &self,
+        server: &ServerName,
+        caller: &Caller,
+    ) -> Option<CallerGuard<'_>> {
+        caller.can_answer().then(|| self.server_events.callers.register(server, caller))
     }
 
-    fn listen(
+    fn subscribe_progress(
         &self,
         handle: &RequestHandle<RoleClient>,
         on_progress: Option<OnProgress>,
-    ) -> Option<Listening<'_>> {
+    ) -> Option<ProgressSubscription<'_>> {
         match handle.progress_token {
             ProgressToken(NumberOrString::Number(token)) => {
-                Some(self.news.progress.listen(token, on_progress))
+                Some(self.server_events.progress.subscribe(token, on_progress))
             }
             ProgressToken(NumberOrString::String(_)) => None,
         }
     }
 
-    /// Closes the server's input, and ends what does not end by itself.
+    /// Closes the server's stdin, and kills the server if it does not exit.
     pub(super) async fn close(&self) {
         let token = self.service.lock().ok().and_then(|mut service| service.take());
         if let Some(token) = token {
             token.cancel();
         }
-        match &self.wire {
-            Wire::Process(leash, _) => leash.0.end().await,
-            // A session is closed before its connection is.
-            Wire::Remote(_) => {
-                let _ = timeout(GOODBYE, self.gone()).await;
+        match &self.transport {
+            ServerTransport::Process(guard, _) => guard.0.stop().await,
+            // The session is closed before the connection.
+            ServerTransport::Remote(_) => {
+                let _ = timeout(CLOSE_TIMEOUT, self.wait_closed()).await;
             }
         }
     }
 
     pub(super) fn kill(&self) {
-        match &self.wire {
-            Wire::Process(leash, _) => leash.0.kill(),
-            Wire::Remote(_) => self.gone.cancel(),
+        match &self.transport {
+            ServerTransport::Process(guard, _) => guard.0.kill(),
+            ServerTransport::Remote(_) => self.closed.cancel(),
         }
     }
 
-    pub(super) async fn ended(&self) -> UpstreamError {
-        match &self.wire {
-            Wire::Process(leash, _) => UpstreamError::Ended(leash.0.epitaph().await),
-            Wire::Remote(troubles) => match troubles.why_ended() {
+    pub(super) async fn end_error(&self) -> UpstreamError {
+        match &self.transport {
+            ServerTransport::Process(guard, _) => {
+                UpstreamError::Ended(guard.0.describe_end().await)
+            }
+            ServerTransport::Remote(failures) => match failures.end_reason() {
                 Some(UpstreamError::Start(why)) => UpstreamError::Ended(why),
                 Some(error) => error,
                 None => UpstreamError::Ended("the connection was closed".to_owned()),
@@ -268,29 +276,29 @@ impl Connection {
         }
     }
 
-    /// Why a remote server did not answer a request, where its own error does not say it.
-    fn trouble(&self, request: &RequestId) -> Option<UpstreamError> {
-        match (&self.wire, request) {
-            (Wire::Remote(troubles), RequestId::Number(id)) => troubles.take(*id),
-            (Wire::Remote(_) | Wire::Process(..), _) => None,
+    /// Returns why a remote request failed, if the JSON-RPC error cannot say it.
+    fn request_failure(&self, request: &RequestId) -> Option<UpstreamError> {
+        match (&self.transport, request) {
+            (ServerTransport::Remote(failures), RequestId::Number(id)) => failures.take(*id),
+            (ServerTransport::Remote(_) | ServerTransport::Process(..), _) => None,
         }
     }
 }
 
-impl Patience {
-    /// Comes back with the limit that was reached. News costs no wakeup: it is looked for when the
-    /// time would be over.
-    async fn over(
+impl CallTimeouts {
+    /// Returns the limit that was reached. Progress causes no wakeup: it is checked when the time
+    /// would be over.
+    async fn wait_until_exceeded(
         self,
         begun: Instant,
-        listening: Option<&Listening<'_>>,
-        waiting: Option<&Waiting<'_>>,
+        subscription: Option<&ProgressSubscription<'_>>,
+        caller_guard: Option<&CallerGuard<'_>>,
     ) -> Duration {
         loop {
-            let stood = waiting.map(Waiting::stood).unwrap_or_default();
-            let end = begun + self.total + stood;
-            let last = listening.map_or(begun, Listening::last);
-            let until = (last + self.idle + stood).min(end);
+            let paused = caller_guard.map(CallerGuard::paused_for).unwrap_or_default();
+            let end = begun + self.total + paused;
+            let last = subscription.map_or(begun, ProgressSubscription::last);
+            let until = (last + self.idle + paused).min(end);
             if until <= Instant::now() {
                 return if until == end { self.total } else { self.idle };
             }
@@ -299,7 +307,7 @@ impl Patience {
     }
 }
 
-fn refusal(code: ErrorCode, message: &str) -> UpstreamError {
+fn reply_error(code: ErrorCode, message: &str) -> UpstreamError {
     if code == ErrorCode::METHOD_NOT_FOUND {
         UpstreamError::NoSuchMethod
     } else {
@@ -307,13 +315,13 @@ fn refusal(code: ErrorCode, message: &str) -> UpstreamError {
     }
 }
 
-/// A request that nobody waits for any more is cancelled.
-struct Pending<'a> {
+/// A sent request; dropping it without an answer cancels the request.
+struct PendingRequest<'a> {
     peer: &'a Peer<RoleClient>,
     id: Option<RequestId>,
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingRequest<'_> {
     fn drop(&mut self) {
         let (Some(id), Ok(runtime)) = (self.id.take(), tokio::runtime::Handle::try_current())
         else {
@@ -324,7 +332,7 @@ impl Drop for Pending<'_> {
             CancelledNotification::new(CancelledNotificationParam::new(Some(id), reason));
         let peer = self.peer.clone();
         runtime.spawn(async move {
-            // A server that cannot be told has ended, and the request with it.
+            // Sending fails only if the server has ended, and the request with it.
             let _ =
                 peer.send_notification(ClientNotification::CancelledNotification(cancelled)).await;
         });

@@ -1,4 +1,4 @@
-//! What was seen of one server, counted. Plain numbers, for `health` and for metrics.
+//! Call counters and latencies of one server, for `health` and for metrics.
 
 use std::{
     sync::{
@@ -12,7 +12,7 @@ use super::UpstreamError;
 use crate::clean::{clean_line, cut};
 
 const ERROR_BYTES: usize = 300;
-/// The upper bounds of the buckets in microseconds; one more bucket has what took longer.
+/// The upper bounds of the buckets in microseconds; one more bucket holds longer times.
 const BOUNDS_US: [u64; 16] = [
     250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000,
     2_500_000, 5_000_000, 10_000_000, 60_000_000,
@@ -20,7 +20,7 @@ const BOUNDS_US: [u64; 16] = [
 const BUCKETS: usize = BOUNDS_US.len() + 1;
 
 #[derive(Default)]
-pub(crate) struct Counts {
+pub(crate) struct CallCounters {
     calls: AtomicU64,
     failures: AtomicU64,
     timeouts: AtomicU64,
@@ -31,15 +31,15 @@ pub(crate) struct Counts {
     last_error: Mutex<Option<String>>,
 }
 
-/// The counts of one moment.
+/// A snapshot of a server's call counters.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct CallCounts {
     /// Tool calls sent to the server.
     pub calls: u64,
-    /// Of those, what ended without an answer: timeouts, ends, a server that could not be reached.
+    /// Of those, calls that ended without an answer: timeouts, exits, unreachable servers.
     pub failures: u64,
     pub timeouts: u64,
-    /// Calls that we turned away before they were sent.
+    /// Calls refused before they were sent.
     pub refused: u64,
     pub in_flight: usize,
     pub waiting: usize,
@@ -49,29 +49,29 @@ pub struct CallCounts {
     pub last_error: Option<String>,
 }
 
-/// How long answers took.
+/// A histogram of answer times.
 #[derive(Clone, Debug, Default, PartialEq, serde::Serialize)]
 pub struct Latency {
     pub total: Duration,
     pub count: u64,
-    /// How many took no longer than so much and longer than the one before; `None` is the rest.
+    /// Upper bound and count of each bucket; `None` is the unbounded last one.
     pub buckets: Vec<(Option<Duration>, u64)>,
 }
 
-impl Counts {
-    pub(super) fn started(&self) {
+impl CallCounters {
+    pub(super) fn count_start(&self) {
         self.starts.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn sent(&self) {
+    pub(super) fn count_call(&self) {
         self.calls.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn refused(&self) {
+    pub(super) fn count_refusal(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn answered(&self, took: Duration) {
+    pub(super) fn count_answer(&self, took: Duration) {
         let us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let at = BOUNDS_US.partition_point(|bound| *bound < us);
         self.total_us.fetch_add(us, Ordering::Relaxed);
@@ -80,7 +80,7 @@ impl Counts {
         }
     }
 
-    pub(super) fn failed(&self, error: &UpstreamError) {
+    pub(super) fn count_failure(&self, error: &UpstreamError) {
         self.failures.fetch_add(1, Ordering::Relaxed);
         if matches!(error, UpstreamError::Timeout(_)) {
             self.timeouts.fetch_add(1, Ordering::Relaxed);
@@ -93,8 +93,8 @@ impl Counts {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// `in_flight` and `waiting` are the gate's to say.
-    pub(super) fn now(&self) -> CallCounts {
+    /// `in_flight` and `waiting` come from the gate.
+    pub(super) fn snapshot(&self) -> CallCounts {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         CallCounts {
             calls: read(&self.calls),
@@ -124,8 +124,7 @@ impl Latency {
         self.total.checked_div(count).unwrap_or_default()
     }
 
-    /// So many percent took no longer than about this: exact to its bucket. `None` before the
-    /// first answer.
+    /// Estimates a percentile, exact to its bucket. Returns `None` before the first answer.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (self.count * percent).div_ceil(100).max(1);
         let mut below = 0;
@@ -150,11 +149,11 @@ mod tests {
 
     #[test]
     fn percentiles_are_exact_to_their_bucket() {
-        let counts = Counts::default();
+        let counts = CallCounters::default();
         assert_eq!(counts.latency().percentile(50), None);
         assert_eq!(counts.latency().mean(), Duration::ZERO);
         for us in [100, 200, 300, 400, 4_000] {
-            counts.answered(Duration::from_micros(us));
+            counts.count_answer(Duration::from_micros(us));
         }
         let latency = counts.latency();
         assert_eq!((latency.count, latency.mean()), (5, Duration::from_micros(1_000)));
@@ -162,16 +161,16 @@ mod tests {
         assert_eq!(percentile(50), Duration::from_micros(375));
         assert_eq!(percentile(80), Duration::from_micros(500));
         assert_eq!(percentile(95), Duration::from_micros(5_000));
-        counts.answered(Duration::from_secs(100));
+        counts.count_answer(Duration::from_secs(100));
         assert_eq!(counts.latency().percentile(100), Some(Duration::from_secs(60)));
     }
 
     #[test]
     fn failures_are_counted_by_kind() {
-        let counts = Counts::default();
-        counts.failed(&UpstreamError::Timeout(Duration::from_secs(1)));
-        counts.failed(&UpstreamError::Ended("exit status: 3".to_owned()));
-        let now = counts.now();
+        let counts = CallCounters::default();
+        counts.count_failure(&UpstreamError::Timeout(Duration::from_secs(1)));
+        counts.count_failure(&UpstreamError::Ended("exit status: 3".to_owned()));
+        let now = counts.snapshot();
         assert_eq!((now.failures, now.timeouts), (2, 1));
         assert_eq!(now.last_error.as_deref(), Some("it ended (exit status: 3)"));
     }

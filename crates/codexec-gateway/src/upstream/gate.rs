@@ -1,5 +1,5 @@
-//! THREAT[UP-9]: how many calls a server works on at a time, and how many wait for it, in the order
-//! they came.
+//! THREAT[UP-9]: limits the concurrent calls of a server, and queues the others in order of
+//! arrival.
 
 use std::{
     sync::atomic::{AtomicUsize, Ordering},
@@ -11,30 +11,30 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use crate::{Narrow, Settings};
+use crate::{GatewaySettings, ServerOptions};
 
-/// Calls that a server may have under way however busy the others are: servers that hang can
-/// use up what all share, but not what each has for itself.
-const OWN: usize = 4;
-/// What the arguments of all calls that are with one server, or wait for it, may weigh.
-const ROOM_KIB: u32 = 24 << 10;
-/// Lighter ones are bounded by their number.
-const LIGHT_BYTES: usize = 16 << 10;
+/// Concurrent calls that each server may make however busy the others are: hanging servers can
+/// exhaust the shared limit, but not this reserve.
+const RESERVED_CALLS: usize = 4;
+/// The memory limit for the arguments of all calls that run at or wait for one server.
+const ARGUMENT_KIB: u32 = 24 << 10;
+/// Smaller arguments are limited by the number of calls only.
+const SMALL_BYTES: usize = 16 << 10;
 
 pub(crate) struct Gate {
-    places: Semaphore,
+    calls: Semaphore,
     size: usize,
-    own: Semaphore,
-    room: Semaphore,
+    reserved: Semaphore,
+    argument_kib: Semaphore,
     queue: usize,
-    patience: Duration,
+    queue_wait: Duration,
     waiting: AtomicUsize,
 }
 
-/// Why a call may not even wait, or waited in vain.
+/// Why a call may not wait, or stopped waiting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Crowded {
-    /// Calls under way at most.
+pub(crate) struct QueueRefusal {
+    /// The limit on concurrent calls.
     pub(crate) size: usize,
     pub(crate) waiting: usize,
     /// `None`: the queue was full.
@@ -42,89 +42,95 @@ pub(crate) struct Crowded {
 }
 
 impl Gate {
-    pub(crate) fn new(settings: &Settings, narrow: &Narrow) -> Gate {
+    pub(crate) fn new(settings: &GatewaySettings, narrow: &ServerOptions) -> Gate {
         let size = narrow.calls_at_once.unwrap_or(settings.calls_at_once);
         let size = size.clamp(1, Semaphore::MAX_PERMITS);
         Gate {
-            places: Semaphore::new(size),
+            calls: Semaphore::new(size),
             size,
-            own: Semaphore::new(OWN),
-            room: Semaphore::new(ROOM_KIB as usize),
+            reserved: Semaphore::new(RESERVED_CALLS),
+            argument_kib: Semaphore::new(ARGUMENT_KIB as usize),
             queue: settings.queue,
-            patience: settings.queue_wait,
+            queue_wait: settings.queue_wait,
             waiting: AtomicUsize::new(0),
         }
     }
 
     pub(crate) fn in_flight(&self) -> usize {
-        self.size.saturating_sub(self.places.available_permits())
+        self.size.saturating_sub(self.calls.available_permits())
     }
 
-    pub(crate) fn waiting(&self) -> usize {
+    pub(crate) fn waiting_count(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
     }
 
-    /// A place at this server, after those who came before.
-    pub(crate) async fn place(&self) -> Result<SemaphorePermit<'_>, Crowded> {
-        match self.places.try_acquire() {
-            Ok(place) => return Ok(place),
-            // Never closed; and who finds no place waits.
+    /// Acquires one of this server's concurrent calls, in order of arrival.
+    pub(crate) async fn acquire_call(&self) -> Result<SemaphorePermit<'_>, QueueRefusal> {
+        match self.calls.try_acquire() {
+            Ok(call) => return Ok(call),
+            // The semaphore is never closed; without a permit the call waits.
             Err(TryAcquireError::NoPermits | TryAcquireError::Closed) => {}
         }
-        self.queued(self.places.acquire()).await
+        self.wait_in_queue(self.calls.acquire()).await
     }
 
-    /// Leave to use what all servers share, or what this one has for itself.
-    pub(crate) async fn share<'a>(
+    /// Acquires one of the calls that all servers share, or one of this server's reserve.
+    pub(crate) async fn acquire_shared_call<'a>(
         &'a self,
-        common: &'a Semaphore,
-    ) -> Result<SemaphorePermit<'a>, Crowded> {
-        if let Ok(share) = self.own.try_acquire() {
-            return Ok(share);
+        shared: &'a Semaphore,
+    ) -> Result<SemaphorePermit<'a>, QueueRefusal> {
+        if let Ok(call) = self.reserved.try_acquire() {
+            return Ok(call);
         }
-        if let Ok(share) = common.try_acquire() {
-            return Ok(share);
+        if let Ok(call) = shared.try_acquire() {
+            return Ok(call);
         }
         let either = async {
             tokio::select! {
                 biased;
-                share = self.own.acquire() => share,
-                share = common.acquire() => share,
+                call = self.reserved.acquire() => call,
+                call = shared.acquire() => call,
             }
         };
-        self.queued(either).await
+        self.wait_in_queue(either).await
     }
 
-    /// Room for arguments of this weight; `None` where they need none.
-    pub(crate) async fn room(&self, bytes: usize) -> Result<Option<SemaphorePermit<'_>>, Crowded> {
-        if bytes <= LIGHT_BYTES {
+    /// Reserves memory for arguments of this size; `None` if they are small.
+    pub(crate) async fn reserve_argument_memory(
+        &self,
+        bytes: usize,
+    ) -> Result<Option<SemaphorePermit<'_>>, QueueRefusal> {
+        if bytes <= SMALL_BYTES {
             return Ok(None);
         }
-        let kib = u32::try_from(bytes >> 10).unwrap_or(ROOM_KIB).min(ROOM_KIB);
-        if let Ok(room) = self.room.try_acquire_many(kib) {
-            return Ok(Some(room));
+        let kib = u32::try_from(bytes >> 10).unwrap_or(ARGUMENT_KIB).min(ARGUMENT_KIB);
+        if let Ok(memory) = self.argument_kib.try_acquire_many(kib) {
+            return Ok(Some(memory));
         }
-        self.queued(self.room.acquire_many(kib)).await.map(Some)
+        self.wait_in_queue(self.argument_kib.acquire_many(kib)).await.map(Some)
     }
 
-    async fn queued<T, E>(&self, turn: impl Future<Output = Result<T, E>>) -> Result<T, Crowded> {
+    async fn wait_in_queue<T, E>(
+        &self,
+        permit: impl Future<Output = Result<T, E>>,
+    ) -> Result<T, QueueRefusal> {
         let before = self.waiting.fetch_add(1, Ordering::Relaxed);
-        let _one = Waiting(&self.waiting);
-        let crowded = |waited| Crowded { size: self.size, waiting: before, waited };
+        let _queued = QueuedCall(&self.waiting);
+        let refused = |waited| QueueRefusal { size: self.size, waiting: before, waited };
         if before >= self.queue {
-            return Err(crowded(None));
+            return Err(refused(None));
         }
-        match timeout_at(Instant::now() + self.patience, turn).await {
-            Ok(Ok(turn)) => Ok(turn),
-            Ok(Err(_)) | Err(_) => Err(crowded(Some(self.patience))),
+        match timeout_at(Instant::now() + self.queue_wait, permit).await {
+            Ok(Ok(permit)) => Ok(permit),
+            Ok(Err(_)) | Err(_) => Err(refused(Some(self.queue_wait))),
         }
     }
 }
 
-/// Counted as waiting until dropped.
-struct Waiting<'a>(&'a AtomicUsize);
+/// A waiting call, counted until dropped.
+struct QueuedCall<'a>(&'a AtomicUsize);
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedCall<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }

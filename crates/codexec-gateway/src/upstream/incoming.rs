@@ -1,9 +1,9 @@
-//! From a server's line to what rmcp understands. Results stay raw: rmcp's typed results fail
-//! as a whole when a server gets one field wrong.
+//! Converts a server's lines to rmcp messages. Results stay raw, because rmcp's typed results fail
+//! as a whole if one field is invalid.
 
 use std::{collections::HashSet, sync::Arc};
 
-use codexec_types::lenient_json;
+use codexec_types::parse_lenient_json;
 use rmcp::{
     RoleClient,
     model::{
@@ -15,38 +15,38 @@ use rmcp::{
 use serde_json::{Value, json};
 
 use super::{
-    lane::Waiting,
-    owner::{Owner, owner},
-    theirs::{Fate, Theirs},
+    call_pipe::PendingAnswers,
+    line_owner::{LineOwner, find_line_owner},
+    server_messages::{Handling, ServerMessages},
 };
 
 pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
-/// What we asked and have no answer to, and what the server asks us.
+/// Our unanswered requests, and the server's requests to us.
 #[derive(Default)]
 pub(super) struct InFlight {
-    pub(super) theirs: Theirs,
-    /// Calls that went past rmcp.
-    calls: Arc<Waiting>,
-    /// rmcp's own.
+    pub(super) server_messages: ServerMessages,
+    /// Calls that bypass rmcp.
+    calls: Arc<PendingAnswers>,
+    /// Ids of rmcp's own requests.
     pub(super) ids: HashSet<i64>,
-    /// The request whose result must be typed.
+    /// The `initialize` request, whose result rmcp needs typed.
     pub(super) initialize: Option<i64>,
-    /// The same, from 2026-07-28 on.
+    /// The `server/discover` request of 2026-07-28 and later, likewise.
     pub(super) discover: Option<i64>,
 }
 
 impl InFlight {
-    pub(super) fn new(calls: Arc<Waiting>, theirs: Theirs) -> InFlight {
-        InFlight { theirs, calls, ..InFlight::default() }
+    pub(super) fn new(calls: Arc<PendingAnswers>, server_messages: ServerMessages) -> InFlight {
+        InFlight { server_messages, calls, ..InFlight::default() }
     }
 
     fn has(&self, id: i64) -> bool {
         self.ids.contains(&id) || self.calls.has(id)
     }
 
-    /// Gives an answer to whoever waits for it; what is left is rmcp's.
-    fn answer(&mut self, id: i64, answer: Result<Value, ErrorData>) -> Option<Message> {
+    /// Delivers an answer to a waiting call, or returns it as a message for rmcp.
+    fn deliver_answer(&mut self, id: i64, answer: Result<Value, ErrorData>) -> Option<Message> {
         if !self.ids.remove(&id) {
             self.calls.deliver(id, answer);
             return None;
@@ -59,8 +59,8 @@ impl InFlight {
             }
             Ok(result) if self.discover == Some(id) => match discover_result(result) {
                 Some(result) => Message::response(ServerResult::DiscoverResult(result), number),
-                // It knows nothing of discovery and answers everything.
-                None => unknown_method(id),
+                // An old server that answers any method.
+                None => method_not_found(id),
             },
             Ok(result) => {
                 Message::response(ServerResult::CustomResult(CustomResult(result)), number)
@@ -70,85 +70,94 @@ impl InFlight {
     }
 
     fn fail(&mut self, id: i64, why: String) -> Option<Message> {
-        self.answer(id, Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None)))
+        self.deliver_answer(id, Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, why, None)))
     }
 }
 
-/// What stands in one line, taken apart.
-pub(super) type Parsed = serde_json::Result<Value>;
+/// A parsed line.
+pub(super) type ParsedLine = serde_json::Result<Value>;
 
-pub(super) fn parse(line: &[u8]) -> Parsed {
-    lenient_json(line.trim_ascii())
+pub(super) fn parse_line(line: &[u8]) -> ParsedLine {
+    parse_lenient_json(line.trim_ascii())
 }
 
-/// The messages in one line; `None` when it is junk.
-pub(super) fn read(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>> {
-    read_parsed(line, parse(line), in_flight)
+/// Returns the messages in one line, or `None` if the line is junk.
+pub(super) fn read_messages(line: &[u8], in_flight: &mut InFlight) -> Option<Vec<Message>> {
+    read_parsed_line(line, parse_line(line), in_flight)
 }
 
-/// The same, where the line is taken apart already.
-pub(super) fn read_parsed(
+/// Returns the messages in a line that is already parsed.
+pub(super) fn read_parsed_line(
     line: &[u8],
-    parsed: Parsed,
+    parsed: ParsedLine,
     in_flight: &mut InFlight,
 ) -> Option<Vec<Message>> {
     let line = line.trim_ascii();
     match parsed {
         Ok(Value::Array(batch)) => Some(
-            batch.into_iter().filter_map(|value| message(value, in_flight)).flatten().collect(),
+            batch
+                .into_iter()
+                .filter_map(|value| read_message(value, in_flight))
+                .flatten()
+                .collect(),
         ),
-        Ok(value) => message(value, in_flight).map(|message| message.into_iter().collect()),
-        Err(err) => match owner(line) {
-            Owner::Request(id) if in_flight.has(id) => {
+        Ok(value) => read_message(value, in_flight).map(|message| message.into_iter().collect()),
+        Err(err) => match find_line_owner(line) {
+            LineOwner::Request(id) if in_flight.has(id) => {
                 let why = format!("the server's answer is not valid JSON ({err})");
                 Some(in_flight.fail(id, why).into_iter().collect())
             }
-            Owner::Request(_) | Owner::Server | Owner::Unknown => None,
+            LineOwner::Request(_) | LineOwner::Server | LineOwner::Unknown => None,
         },
     }
 }
 
-/// Answers for those whose answer will not come: the owner of a line that was too long, or
-/// everybody when it does not say whose it was.
-pub(super) fn too_long(head: &[u8], line_bytes: usize, in_flight: &mut InFlight) -> Vec<Message> {
-    let losers: Vec<i64> = match owner(head) {
-        Owner::Request(id) if in_flight.has(id) => vec![id],
-        Owner::Request(_) | Owner::Server => Vec::new(),
-        Owner::Unknown => in_flight.ids.iter().copied().chain(in_flight.calls.ids()).collect(),
+/// Fails the request whose answer was too long, or all requests if the line's beginning does not
+/// identify one.
+pub(super) fn fail_oversized_line(
+    head: &[u8],
+    line_bytes: usize,
+    in_flight: &mut InFlight,
+) -> Vec<Message> {
+    let failed_ids: Vec<i64> = match find_line_owner(head) {
+        LineOwner::Request(id) if in_flight.has(id) => vec![id],
+        LineOwner::Request(_) | LineOwner::Server => Vec::new(),
+        LineOwner::Unknown => in_flight.ids.iter().copied().chain(in_flight.calls.ids()).collect(),
     };
     let megabytes = line_bytes >> 20;
     let why = format!("the server's answer is over the limit of {megabytes} MiB; ask for less");
-    losers.into_iter().filter_map(|id| in_flight.fail(id, why.clone())).collect()
+    failed_ids.into_iter().filter_map(|id| in_flight.fail(id, why.clone())).collect()
 }
 
-/// Outer `None`: junk. Inner `None`: fine, and of no interest.
-fn message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>> {
+/// Outer `None`: junk. Inner `None`: a valid message that needs no handling.
+fn read_message(mut value: Value, in_flight: &mut InFlight) -> Option<Option<Message>> {
     let object = value.as_object_mut()?;
     if let Some(method) = object.get("method").and_then(Value::as_str) {
-        return match in_flight.theirs.hear(method, object) {
-            Fate::PassOn => Some(serde_json::from_value(value).ok()),
-            Fate::Done => Some(None),
+        return match in_flight.server_messages.handle(method, object) {
+            Handling::Forward => Some(serde_json::from_value(value).ok()),
+            Handling::Handled => Some(None),
         };
     }
-    // Our ids are numbers. The text "1" is not 1, and rmcp must not see it, because it would take
-    // it for 1; but who waits for 1 waits in vain, and is told so.
+    // Our ids are numbers. rmcp would accept the string "1" for the number 1, so it must not see
+    // this answer. The waiting request is failed instead.
     if let Some(id) = object.get("id").and_then(Value::as_str).and_then(|id| id.parse().ok()) {
-        let why = "the server answered with its request's id as a text; that is not MCP".to_owned();
+        let why =
+            "the server's answer has the request id as a string, which is invalid MCP".to_owned();
         return Some(if in_flight.has(id) { in_flight.fail(id, why) } else { None });
     }
     let id = object.get("id").and_then(Value::as_i64)?;
     if !in_flight.has(id) {
-        // An answer that comes after its caller has left.
+        // The caller has already left.
         return Some(None);
     }
     let answer = match object.remove("error") {
         Some(error) => Err(error_data(&error)),
         None => Ok(object.remove("result")?),
     };
-    Some(in_flight.answer(id, answer))
+    Some(in_flight.deliver_answer(id, answer))
 }
 
-/// We need little of it, so a bad field is no reason to lose the server.
+/// Falls back to a minimal result: we use few fields, so an invalid one must not fail the server.
 fn initialize_result(result: Value) -> InitializeResult {
     let version = result.get("protocolVersion").cloned();
     serde_json::from_value(result).unwrap_or_else(|_| {
@@ -160,7 +169,7 @@ fn initialize_result(result: Value) -> InitializeResult {
     })
 }
 
-/// The same. `None`: it is none.
+/// Fills in missing fields. Returns `None` if this is not a discovery result.
 fn discover_result(mut result: Value) -> Option<DiscoverResult> {
     let fields = result.as_object_mut()?;
     fields.get("supportedVersions")?.as_array()?;
@@ -176,7 +185,7 @@ fn discover_result(mut result: Value) -> Option<DiscoverResult> {
     serde_json::from_value(result).ok()
 }
 
-fn unknown_method(id: i64) -> Message {
+fn method_not_found(id: i64) -> Message {
     let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no discovery", None);
     Message::error(error, Some(NumberOrString::Number(id)))
 }

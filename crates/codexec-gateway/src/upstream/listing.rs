@@ -1,5 +1,5 @@
-//! THREAT[UP-2]: `tools/list` of a server that may send anything: pages, tools and bytes are bounded, and a
-//! bad tool costs itself only.
+//! THREAT[UP-2]: `tools/list` of an untrusted server. Pages, tools and bytes are bounded, and an
+//! invalid tool affects only itself.
 
 use std::{
     collections::{BTreeMap, HashMap, HashSet},
@@ -7,227 +7,236 @@ use std::{
     time::Duration,
 };
 
-use codexec_types::{alias, nearest};
+use codexec_types::{find_nearest_names, to_identifier};
 use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::{UpstreamError, connection::Connection};
 use crate::{
-    Narrow,
+    ServerOptions,
     clean::{clean_line, cut},
     tool::Tool,
-    trust::{Why, digest},
+    trust::{HoldReason, digest},
 };
 
 const PAGES: usize = 100;
 const TOOLS: usize = 5_000;
 const RAW_BYTES: usize = 64 << 20;
-/// How long a list holds of which its server says nothing, and at most.
-pub(crate) const LIFE: Duration = Duration::from_secs(24 * 60 * 60);
-const LIFE_MIN: Duration = Duration::from_secs(1);
-/// Problems beyond these are only counted.
+/// The longest TTL of a list, and the default.
+pub(crate) const MAX_LIST_TTL: Duration = Duration::from_secs(24 * 60 * 60);
+const MIN_LIST_TTL: Duration = Duration::from_secs(1);
+/// The limit on reported problems.
 const PROBLEMS: usize = 20;
 
 /// The tools of one server, in its own order.
 #[derive(Debug, Default)]
-pub(crate) struct Listing {
-    /// Those that may be used.
+pub(crate) struct ToolListing {
+    /// The usable tools.
     pub(crate) tools: Vec<Arc<Tool>>,
-    /// Those that may not, and why.
-    kept_back: Vec<(Arc<Tool>, KeptBack)>,
+    /// The other tools, with the reason.
+    withheld: Vec<(Arc<Tool>, WithheldReason)>,
     /// The hash of every definition, by name.
     digests: HashMap<String, String>,
-    by_name: HashMap<String, Place>,
-    by_alias: HashMap<String, Vec<Place>>,
-    /// What was dropped or repaired, in sentences.
+    by_name: HashMap<String, ListIndex>,
+    by_alias: HashMap<String, Vec<ListIndex>>,
+    /// Dropped and repaired parts, one sentence each.
     pub(crate) problems: Vec<String>,
-    /// How long the server says that it holds.
-    pub(crate) life: Option<Duration>,
+    /// The TTL that the server gave for the list.
+    pub(crate) ttl: Option<Duration>,
     raw_bytes: usize,
 }
 
-/// Why a tool that is listed cannot be used.
+/// Why a listed tool cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum KeptBack {
-    /// It waits for approval.
-    Held(Why),
-    /// The settings say so.
+pub(crate) enum WithheldReason {
+    /// The tool waits for approval.
+    Held(HoldReason),
+    /// The tool is switched off in the settings.
     SwitchedOff,
 }
 
-/// What a name stands for.
+/// The result of resolving a name.
 #[derive(Debug)]
-pub(crate) enum Lookup<'a> {
+pub(crate) enum ToolLookup<'a> {
     Found(&'a Arc<Tool>),
-    KeptBack(&'a Tool, KeptBack),
-    /// Several tools go by this alias; each has a name of its own.
-    Several(Vec<&'a str>),
-    Nothing,
+    Withheld(&'a Tool, WithheldReason),
+    /// Several tools have this alias; these are their own names.
+    Ambiguous(Vec<&'a str>),
+    Missing,
 }
 
-/// In `tools`, or in `kept_back`.
+/// A position in `tools` or in `withheld`.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Place {
-    Tool(usize),
-    KeptBack(usize),
+enum ListIndex {
+    Usable(usize),
+    Withheld(usize),
 }
 
-impl Listing {
-    /// The same list as its user may see it.
-    pub(crate) fn seen_by_user(&self, narrow: &Narrow, held: &BTreeMap<String, Why>) -> Listing {
-        let mut seen = Listing {
+impl ToolListing {
+    /// Returns the list with held and switched-off tools withheld.
+    pub(crate) fn visible_to_user(
+        &self,
+        narrow: &ServerOptions,
+        held: &BTreeMap<String, HoldReason>,
+    ) -> ToolListing {
+        let mut visible = ToolListing {
             problems: self.problems.clone(),
             digests: self.digests.clone(),
-            life: self.life,
-            ..Listing::default()
+            ttl: self.ttl,
+            ..ToolListing::default()
         };
-        for (tool, _) in self.listed() {
-            let kept_back = if narrow.has(&tool.name) {
-                held.get(&tool.name).map(|why| KeptBack::Held(*why))
+        for (tool, _) in self.all_tools() {
+            let withheld = if narrow.is_tool_enabled(&tool.name) {
+                held.get(&tool.name).map(|why| WithheldReason::Held(*why))
             } else {
-                Some(KeptBack::SwitchedOff)
+                Some(WithheldReason::SwitchedOff)
             };
-            seen.place(tool.clone(), kept_back);
+            visible.insert(tool.clone(), withheld);
         }
-        seen
+        visible
     }
 
-    /// Everything that the server lists, with the hash of each definition.
-    pub(crate) fn listed(&self) -> impl Iterator<Item = (&Arc<Tool>, &str)> {
-        let all = self.tools.iter().chain(self.kept_back.iter().map(|(tool, _)| tool));
+    /// Returns every listed tool, with the hash of its definition.
+    pub(crate) fn all_tools(&self) -> impl Iterator<Item = (&Arc<Tool>, &str)> {
+        let all = self.tools.iter().chain(self.withheld.iter().map(|(tool, _)| tool));
         all.map(|tool| (tool, self.digest(&tool.name)))
     }
 
-    /// What waits for approval.
+    /// Returns the tools that wait for approval.
     pub(crate) fn held_tools(&self) -> impl Iterator<Item = (&Arc<Tool>, &str)> {
-        let is_held = |(_, why): &&(Arc<Tool>, KeptBack)| matches!(why, KeptBack::Held(_));
-        self.kept_back.iter().filter(is_held).map(|(tool, _)| (tool, self.digest(&tool.name)))
+        let is_held =
+            |(_, why): &&(Arc<Tool>, WithheldReason)| matches!(why, WithheldReason::Held(_));
+        self.withheld.iter().filter(is_held).map(|(tool, _)| (tool, self.digest(&tool.name)))
     }
 
-    /// The hash of the definition of this name; empty if there is none.
+    /// Returns the hash of this tool's definition, or an empty string.
     pub(crate) fn digest(&self, name: &str) -> &str {
         self.digests.get(name).map_or("", String::as_str)
     }
 
-    /// By its name, else by its alias.
+    /// Returns the usable tool with this name or alias.
     pub(crate) fn find(&self, name: &str) -> Option<&Arc<Tool>> {
         match self.lookup(name) {
-            Lookup::Found(tool) => Some(tool),
-            Lookup::KeptBack(..) | Lookup::Several(_) | Lookup::Nothing => None,
+            ToolLookup::Found(tool) => Some(tool),
+            ToolLookup::Withheld(..) | ToolLookup::Ambiguous(_) | ToolLookup::Missing => None,
         }
     }
 
-    /// Whether a tool has exactly this name, be it one that can be used or not.
-    pub(crate) fn lists(&self, name: &str) -> bool {
+    /// Returns true if a tool has exactly this name, usable or not.
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.by_name.contains_key(name)
     }
 
-    /// By its name, else by its alias. A name that is kept back never falls to another tool.
-    pub(crate) fn lookup(&self, name: &str) -> Lookup<'_> {
-        if let Some(place) = self.by_name.get(name) {
-            return self.at(*place);
+    /// Resolves a name, or else an alias. The name of a withheld tool never resolves to another
+    /// tool.
+    pub(crate) fn lookup(&self, name: &str) -> ToolLookup<'_> {
+        if let Some(index) = self.by_name.get(name) {
+            return self.lookup_at(*index);
         }
-        let all = self.by_alias.get(&alias(name)).map_or(&[][..], Vec::as_slice);
-        // What the user has switched off is nobody's rival.
-        let is_off =
-            |place: &&Place| matches!(self.at(**place), Lookup::KeptBack(_, KeptBack::SwitchedOff));
-        let mut places: Vec<&Place> = all.iter().filter(|place| !is_off(place)).collect();
-        if places.is_empty() {
-            places = all.iter().collect();
+        let all = self.by_alias.get(&to_identifier(name)).map_or(&[][..], Vec::as_slice);
+        // Switched-off tools do not make an alias ambiguous.
+        let is_off = |index: &&ListIndex| {
+            matches!(self.lookup_at(**index), ToolLookup::Withheld(_, WithheldReason::SwitchedOff))
+        };
+        let mut indexes: Vec<&ListIndex> = all.iter().filter(|index| !is_off(index)).collect();
+        if indexes.is_empty() {
+            indexes = all.iter().collect();
         }
-        let held = places.iter().find(|place| matches!(place, Place::KeptBack(_)));
-        match (held, places.as_slice()) {
-            (Some(held), _) => self.at(**held),
-            (None, []) => Lookup::Nothing,
-            (None, [one]) => self.at(**one),
-            (None, several) => {
-                Lookup::Several(several.iter().filter_map(|place| self.name_at(**place)).collect())
-            }
+        let held = indexes.iter().find(|index| matches!(index, ListIndex::Withheld(_)));
+        match (held, indexes.as_slice()) {
+            (Some(held), _) => self.lookup_at(**held),
+            (None, []) => ToolLookup::Missing,
+            (None, [one]) => self.lookup_at(**one),
+            (None, several) => ToolLookup::Ambiguous(
+                several.iter().filter_map(|index| self.name_at(**index)).collect(),
+            ),
         }
     }
 
     pub(crate) fn nearest(&self, name: &str) -> Vec<&str> {
-        nearest(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
+        find_nearest_names(name, self.tools.iter().map(|tool| tool.name.as_str()), 3)
     }
 
-    /// Takes one page; `false` when there is no room for more.
+    /// Adds one page. Returns false if the list is full.
     pub(crate) fn add_page(&mut self, page: &Value) -> bool {
-        if let Some(life) = page.get("ttlMs").and_then(Value::as_u64) {
-            self.life = Some(Duration::from_millis(life).clamp(LIFE_MIN, LIFE));
+        if let Some(ttl) = page.get("ttlMs").and_then(Value::as_u64) {
+            self.ttl = Some(Duration::from_millis(ttl).clamp(MIN_LIST_TTL, MAX_LIST_TTL));
         }
         let tools = page.get("tools").and_then(Value::as_array);
         if tools.is_none() {
-            self.problem("a page of its list has no `tools`");
+            self.add_problem("a page of its list has no `tools`");
         }
         for raw in tools.into_iter().flatten() {
             if self.tools.len() >= TOOLS || self.raw_bytes >= RAW_BYTES {
-                self.problem(&format!("it lists more than {TOOLS} tools or {RAW_BYTES} bytes"));
+                self.add_problem(&format!("it lists more than {TOOLS} tools or {RAW_BYTES} bytes"));
                 return false;
             }
             match Tool::read(raw) {
                 Ok(tool) => self.add(tool, digest(raw)),
-                Err(err) => self.problem(&err.to_string()),
+                Err(err) => self.add_problem(&err.to_string()),
             }
         }
         true
     }
 
-    /// Takes a tool whose definition has this hash.
+    /// Adds a tool whose definition has this hash.
     pub(crate) fn add(&mut self, tool: Tool, digest: String) {
         if self.by_name.contains_key(&tool.name) {
-            self.problem(&format!("tool {:?} is listed twice; the first counts", tool.name));
+            self.add_problem(&format!("tool {:?} is listed twice; the first counts", tool.name));
             return;
         }
         self.raw_bytes += tool.raw.text().len();
         self.digests.insert(tool.name.clone(), digest);
-        self.place(Arc::new(tool), None);
+        self.insert(Arc::new(tool), None);
     }
 
-    fn place(&mut self, tool: Arc<Tool>, kept_back: Option<KeptBack>) {
-        let place = match kept_back {
-            None => Place::Tool(self.tools.len()),
-            Some(_) => Place::KeptBack(self.kept_back.len()),
+    fn insert(&mut self, tool: Arc<Tool>, withheld: Option<WithheldReason>) {
+        let index = match withheld {
+            None => ListIndex::Usable(self.tools.len()),
+            Some(_) => ListIndex::Withheld(self.withheld.len()),
         };
-        self.by_name.insert(tool.name.clone(), place);
-        self.by_alias.entry(alias(&tool.name)).or_default().push(place);
-        match kept_back {
+        self.by_name.insert(tool.name.clone(), index);
+        self.by_alias.entry(to_identifier(&tool.name)).or_default().push(index);
+        match withheld {
             None => self.tools.push(tool),
-            Some(why) => self.kept_back.push((tool, why)),
+            Some(why) => self.withheld.push((tool, why)),
         }
     }
 
-    fn at(&self, place: Place) -> Lookup<'_> {
-        match place {
-            Place::Tool(at) => self.tools.get(at).map_or(Lookup::Nothing, Lookup::Found),
-            Place::KeptBack(at) => {
-                let kept_back = self.kept_back.get(at);
-                kept_back.map_or(Lookup::Nothing, |(tool, why)| Lookup::KeptBack(tool, *why))
+    fn lookup_at(&self, index: ListIndex) -> ToolLookup<'_> {
+        match index {
+            ListIndex::Usable(at) => {
+                self.tools.get(at).map_or(ToolLookup::Missing, ToolLookup::Found)
+            }
+            ListIndex::Withheld(at) => {
+                let withheld = self.withheld.get(at);
+                withheld.map_or(ToolLookup::Missing, |(tool, why)| ToolLookup::Withheld(tool, *why))
             }
         }
     }
 
-    fn name_at(&self, place: Place) -> Option<&str> {
-        match self.at(place) {
-            Lookup::Found(tool) => Some(&tool.name),
-            Lookup::KeptBack(tool, _) => Some(&tool.name),
-            Lookup::Several(_) | Lookup::Nothing => None,
+    fn name_at(&self, index: ListIndex) -> Option<&str> {
+        match self.lookup_at(index) {
+            ToolLookup::Found(tool) => Some(&tool.name),
+            ToolLookup::Withheld(tool, _) => Some(&tool.name),
+            ToolLookup::Ambiguous(_) | ToolLookup::Missing => None,
         }
     }
 
-    fn problem(&mut self, what: &str) {
+    fn add_problem(&mut self, what: &str) {
         if self.problems.len() < PROBLEMS {
             self.problems.push(cut(&clean_line(what), 300));
         }
     }
 }
 
-pub(super) async fn list(
+pub(super) async fn fetch_list(
     connection: &Connection,
     limit: Duration,
-) -> Result<Listing, UpstreamError> {
+) -> Result<ToolListing, UpstreamError> {
     let deadline = Instant::now() + limit;
-    let mut listing = Listing::default();
+    let mut listing = ToolListing::default();
     let mut cursors = HashSet::new();
     let mut cursor: Option<String> = None;
     for _ in 0..PAGES {
@@ -236,11 +245,11 @@ pub(super) async fn list(
         let left = deadline.saturating_duration_since(Instant::now());
         let page = match connection.request(request, left).await {
             Ok(page) => page,
-            // A server without tools is a server.
+            // Tools are optional for a server.
             Err(UpstreamError::NoSuchMethod) => return Ok(listing),
-            // What came before the failure is still good.
-            Err(err) if !listing.tools.is_empty() && !connection.is_gone() => {
-                listing.problem(&format!("its list is cut short: {err}"));
+            // Tools received before the failure are kept.
+            Err(err) if !listing.tools.is_empty() && !connection.is_closed() => {
+                listing.add_problem(&format!("its list is incomplete: {err}"));
                 return Ok(listing);
             }
             Err(err) => return Err(err),
@@ -254,7 +263,7 @@ pub(super) async fn list(
             Some(_) | None => return Ok(listing),
         }
     }
-    listing.problem(&format!("its list has more than {PAGES} pages; the rest was left out"));
+    listing.add_problem(&format!("its list has more than {PAGES} pages; the rest was left out"));
     Ok(listing)
 }
 

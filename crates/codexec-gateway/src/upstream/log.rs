@@ -1,4 +1,4 @@
-//! What a server says on its standard error, kept for its user: bounded, and for them alone.
+//! A server's stderr, logged for the user: bounded in size and private.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -7,33 +7,33 @@ use std::path::{Path, PathBuf};
 
 use codexec_types::ServerName;
 
-use crate::{Settings, clean::clean, files::read_bytes};
+use crate::{GatewaySettings, clean::clean, files::read_bytes};
 
-/// At this size the log becomes the old one, and the old one is gone.
+/// At this size the log is rotated, and the previous rotated log is deleted.
 const LOG_BYTES: u64 = 512 << 10;
 
-pub(super) struct Log {
+pub(super) struct ServerLog {
     path: PathBuf,
     file: Option<(File, u64)>,
 }
 
-impl Log {
-    /// Nothing is written before the server says something.
-    pub(super) fn of(settings: &Settings, name: &ServerName) -> Option<Log> {
-        Some(Log { path: path(settings.home.as_deref()?, name), file: None })
+impl ServerLog {
+    /// Opens no file before there is something to write.
+    pub(super) fn new(settings: &GatewaySettings, name: &ServerName) -> Option<ServerLog> {
+        Some(ServerLog { path: log_path(settings.home.as_deref()?, name), file: None })
     }
 
-    fn write(&mut self, said: &[u8]) -> io::Result<()> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
         let (mut file, length) = match self.file.take() {
             Some(open) => open,
             None => self.open()?,
         };
-        file.write_all(said)?;
-        let length = length + u64::try_from(said.len()).unwrap_or(u64::MAX);
+        file.write_all(bytes)?;
+        let length = length + u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         if length < LOG_BYTES {
             self.file = Some((file, length));
         } else {
-            std::fs::rename(&self.path, old(&self.path))?;
+            std::fs::rename(&self.path, rotated_path(&self.path))?;
         }
         Ok(())
     }
@@ -48,29 +48,29 @@ impl Log {
     }
 }
 
-/// Writes it where no other server waits for the disk. Gives the log back, unless it failed.
-pub(super) async fn keep(log: Option<Log>, said: &[u8]) -> Option<Log> {
+/// Appends to the log on a blocking thread. Returns the log, unless writing failed.
+pub(super) async fn append(log: Option<ServerLog>, bytes: &[u8]) -> Option<ServerLog> {
     let mut log = log?;
-    let said = said.to_vec();
+    let bytes = bytes.to_vec();
     let written = tokio::task::spawn_blocking(move || {
-        let written = log.write(&said);
+        let written = log.write(&bytes);
         (written, log)
     });
     match written.await.ok()? {
         (Ok(()), log) => Some(log),
         (Err(error), log) => {
-            tracing::warn!(%error, file = %log.path.display(), "a server's log is not kept");
+            tracing::warn!(%error, file = %log.path.display(), "cannot write a server's log");
             None
         }
     }
 }
 
-/// The last lines that a server wrote, without what could trick a terminal.
-pub fn log_of(home: &Path, name: &ServerName, lines: usize) -> io::Result<String> {
-    let path = path(home, name);
+/// Returns the last lines of a server's log, without terminal control characters.
+pub fn read_server_log(home: &Path, name: &ServerName, lines: usize) -> io::Result<String> {
+    let path = log_path(home, name);
     let mut text = String::new();
-    for path in [old(&path), path] {
-        // It may be written to while we read, and may hold any bytes.
+    for path in [rotated_path(&path), path] {
+        // The file may be written to meanwhile, and may contain any bytes.
         match read_bytes(&path, LOG_BYTES * 4) {
             Ok(part) => text.push_str(&String::from_utf8_lossy(&part)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -83,12 +83,12 @@ pub fn log_of(home: &Path, name: &ServerName, lines: usize) -> io::Result<String
     Ok(all.into_iter().skip(first).map(|line| format!("{line}\n")).collect())
 }
 
-/// A name has no character that could lead elsewhere.
-fn path(home: &Path, name: &ServerName) -> PathBuf {
+/// A server name has no character that could lead to another folder.
+fn log_path(home: &Path, name: &ServerName) -> PathBuf {
     home.join("logs/servers").join(format!("{name}.log"))
 }
 
-fn old(path: &Path) -> PathBuf {
+fn rotated_path(path: &Path) -> PathBuf {
     path.with_extension("log.1")
 }
 

@@ -1,4 +1,4 @@
-//! From an entry in a file to a server that has shaken hands, over whichever transport.
+//! Opens a connection from a configuration entry, over either transport.
 
 use std::sync::Arc;
 
@@ -8,27 +8,27 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     UpstreamError,
-    client::Client,
-    connection::{Connection, News, Wire},
-    lane::Lane,
-    log::Log,
-    outbox::Outbox,
-    process::{Started, start},
+    call_pipe::CallPipe,
+    client::UpstreamClient,
+    connection::{Connection, ServerEvents, ServerTransport},
+    log::ServerLog,
+    process::{SpawnedServer, spawn},
     remote,
     start::plan,
-    stdio::Stdio,
+    stdin_writer::StdinWriter,
+    stdio::StdioTransport,
 };
-use crate::{ServerConfig, Settings, StdioConfig, TransportConfig};
+use crate::{GatewaySettings, ServerConfig, StdioConfig, TransportConfig};
 
-/// Connects and shakes hands, all before `deadline`.
+/// Connects and completes the handshake before `deadline`.
 pub(super) async fn open(
     config: &ServerConfig,
-    settings: &Arc<Settings>,
+    settings: &Arc<GatewaySettings>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     match &config.transport {
         TransportConfig::Stdio(program) => {
-            let log = Log::of(settings, &config.name);
+            let log = ServerLog::new(settings, &config.name);
             open_stdio(program, log, settings, deadline).await
         }
         TransportConfig::Remote(remote) => {
@@ -39,45 +39,57 @@ pub(super) async fn open(
 
 async fn open_stdio(
     program: &StdioConfig,
-    log: Option<Log>,
-    settings: &Settings,
+    log: Option<ServerLog>,
+    settings: &GatewaySettings,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
     let mut env = Vec::new();
     for (name, secret) in &program.env {
-        let value = secret.value(settings).await;
+        let value = secret.resolve(settings).await;
         let value = value.map_err(|err| UpstreamError::Start(format!("`env.{name}`: {err}")))?;
         env.push((name.clone(), value));
     }
     let refused = |why: String| UpstreamError::Start(format!("{:?} {why}", program.command));
     let plan = plan(program, &env, settings).map_err(|err| refused(err.to_string()))?;
-    let started = start(&plan, log, settings);
-    let Started { leash, stdin, stdout } =
-        started.map_err(|err| refused(format!("could not be started: {err}")))?;
-    let life = leash.0.clone();
-    let gone = CancellationToken::new();
-    let news = News::default();
-    let client = Client { news: news.clone() };
-    let outbox = Outbox::new(stdin, life.clone());
-    let outbox = outbox.map_err(|err| UpstreamError::Start(format!("its input: {err}")))?;
-    let lane = Arc::new(Lane::new(outbox));
-    let pipes = (&*lane, stdout);
-    let stdio = Stdio::new(pipes, life.clone(), settings.line_bytes, gone.clone(), news.clone());
-    // Not `Auto`: servers that start slowly, or exit at what they do not know, do not survive it.
+    let spawned = spawn(&plan, log, settings);
+    let SpawnedServer { guard, stdin, stdout } =
+        spawned.map_err(|err| refused(format!("could not be started: {err}")))?;
+    let process = guard.0.clone();
+    let closed = CancellationToken::new();
+    let server_events = ServerEvents::default();
+    let client = UpstreamClient { server_events: server_events.clone() };
+    let stdin = StdinWriter::new(stdin, process.clone());
+    let stdin =
+        stdin.map_err(|err| UpstreamError::Start(format!("cannot open its stdin: {err}")))?;
+    let call_pipe = Arc::new(CallPipe::new(stdin));
+    let pipes = (&*call_pipe, stdout);
+    let stdio = StdioTransport::new(
+        pipes,
+        process.clone(),
+        settings.line_bytes,
+        closed.clone(),
+        server_events.clone(),
+    );
+    // Not `Auto`: servers that start slowly, or exit on unknown methods, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(service, Wire::Process(leash, lane), gone, news)),
+        Ok(Ok(service)) => Ok(Connection::new(
+            service,
+            ServerTransport::Process(guard, call_pipe),
+            closed,
+            server_events,
+        )),
         Ok(Err(ClientInitializeError::JsonRpcError(error))) => {
-            Err(UpstreamError::Start(format!("it refused: {}", error.message)))
+            Err(UpstreamError::Start(format!("it refused the handshake: {}", error.message)))
         }
         Ok(Err(_)) => {
-            let epitaph = life.epitaph().await;
-            Err(UpstreamError::Start(format!("no handshake: {epitaph}")))
+            let end = process.describe_end().await;
+            Err(UpstreamError::Start(format!("MCP handshake failed: {end}")))
         }
         Err(_) => {
             let seconds = settings.startup_timeout.as_secs_f32();
-            let words = life.last_words();
-            Err(UpstreamError::Start(format!("it was not ready within {seconds} s{words}")))
+            let stderr = process.stderr_tail();
+            Err(UpstreamError::Start(format!("it was not ready within {seconds} s{stderr}")))
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A server's process, and whatever that starts: below one supervisor, ended as one.
+//! A server's process and its descendants: below one supervisor, stopped together.
 
 use std::{
     collections::VecDeque,
@@ -24,58 +24,58 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    log::{self, Log},
+    log::{self, ServerLog},
     start::StartPlan,
 };
 use crate::{
-    Settings, Warden,
+    GatewaySettings, Warden,
     clean::{clean, cut_front},
-    supervisor::END,
+    supervisor::STOP_SIGNAL,
 };
 
-/// How much of what a server says on stderr is kept.
+/// How much of a server's stderr is kept in memory.
 const STDERR_BYTES: usize = 8 << 10;
-/// How much of that is worth repeating in an error.
-const SHOWN_STDERR_BYTES: usize = 500;
-/// What a server gets to end by itself after its stdin is closed, and again after SIGTERM.
+/// How much of that is quoted in an error.
+const QUOTED_STDERR_BYTES: usize = 500;
+/// How long a server may take to exit after its stdin is closed, and again after SIGTERM.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// What stays of a process for those who did not start it. Dropping the [`Leash`] kills.
-pub(crate) struct Life {
-    /// The supervisor's, which is also the group's; without one, the server's own.
+/// A server's process, shared by all parts that watch it. Dropping the [`ProcessGuard`] kills it.
+pub(crate) struct ServerProcess {
+    /// The supervisor's pid, which is also the group's; without a supervisor, the server's own.
     pid: i32,
     has_supervisor: bool,
     is_reaped: AtomicBool,
     status: OnceLock<io::Result<ExitStatus>>,
-    /// Why we gave up on it.
-    verdict: OnceLock<&'static str>,
+    /// Why we killed it.
+    kill_reason: OnceLock<&'static str>,
     stderr: Mutex<VecDeque<u8>>,
     stop: CancellationToken,
-    /// Its end was seen and the group killed.
-    over: CancellationToken,
-    drained: CancellationToken,
+    /// Cancelled once the process was reaped and its group killed.
+    ended: CancellationToken,
+    stderr_drained: CancellationToken,
 }
 
-/// Whoever holds it keeps the process alive.
-pub(crate) struct Leash(pub(super) Arc<Life>);
+/// A guard that kills the process when dropped.
+pub(crate) struct ProcessGuard(pub(super) Arc<ServerProcess>);
 
-impl Drop for Leash {
+impl Drop for ProcessGuard {
     fn drop(&mut self) {
         self.0.kill();
     }
 }
 
-pub(super) struct Started {
-    pub(super) leash: Leash,
+pub(super) struct SpawnedServer {
+    pub(super) guard: ProcessGuard,
     pub(super) stdin: ChildStdin,
     pub(super) stdout: ChildStdout,
 }
 
-pub(super) fn start(
+pub(super) fn spawn(
     plan: &StartPlan,
-    log: Option<Log>,
-    settings: &Settings,
-) -> io::Result<Started> {
+    log: Option<ServerLog>,
+    settings: &GatewaySettings,
+) -> io::Result<SpawnedServer> {
     let mut command = command(plan, settings)?;
     command
         .args(&plan.args)
@@ -95,24 +95,24 @@ pub(super) fn start(
         return Err(io::Error::other("the process ended while it was started"));
     };
     settings.warden.guard(pid);
-    let life = Arc::new(Life {
+    let process = Arc::new(ServerProcess {
         pid,
         has_supervisor: settings.warden.supervisor().is_some(),
         is_reaped: AtomicBool::new(false),
         status: OnceLock::new(),
-        verdict: OnceLock::new(),
+        kill_reason: OnceLock::new(),
         stderr: Mutex::new(VecDeque::with_capacity(STDERR_BYTES)),
         stop: CancellationToken::new(),
-        over: CancellationToken::new(),
-        drained: CancellationToken::new(),
+        ended: CancellationToken::new(),
+        stderr_drained: CancellationToken::new(),
     });
-    tokio::spawn(watch(child, life.clone(), settings.warden.clone()));
-    tokio::spawn(drain(stderr, life.clone(), log));
-    Ok(Started { leash: Leash(life), stdin, stdout })
+    tokio::spawn(reap(child, process.clone(), settings.warden.clone()));
+    tokio::spawn(drain_stderr(stderr, process.clone(), log));
+    Ok(SpawnedServer { guard: ProcessGuard(process), stdin, stdout })
 }
 
-/// The program, below a supervisor where there is one of ours.
-fn command(plan: &StartPlan, settings: &Settings) -> io::Result<Command> {
+/// Returns the command to spawn: the program, below a supervisor if our binary is available.
+fn command(plan: &StartPlan, settings: &GatewaySettings) -> io::Result<Command> {
     #[expect(
         clippy::disallowed_methods,
         reason = "this is the file that starts the user's servers"
@@ -121,139 +121,144 @@ fn command(plan: &StartPlan, settings: &Settings) -> io::Result<Command> {
     let Some((supervisor, role)) = settings.warden.supervisor() else {
         return Ok(new(&plan.program));
     };
-    // Fails as starting the program would, because a supervisor cannot tell us.
+    // Fails here as spawning the program would, because a supervisor cannot report the error.
     access(&plan.program, AccessFlags::X_OK)?;
     let mut command = new(supervisor);
     command.arg(role).arg(&plan.program);
     Ok(command)
 }
 
-impl Life {
+impl ServerProcess {
     pub(crate) fn pid(&self) -> u32 {
         self.pid.unsigned_abs()
     }
 
-    /// Kills the server and all that it started, now.
+    /// Kills the server and all of its descendants, now.
     ///
-    /// THREAT[UP-3]: the supervisor knows more of them than the group has.
+    /// THREAT[UP-3]: the supervisor knows descendants that are outside the process group.
     pub(crate) fn kill(&self) {
         if !self.has_supervisor {
             self.signal(Signal::SIGKILL);
         } else if !self.is_reaped.load(Ordering::Acquire) {
-            let _ = kill(Pid::from_raw(self.pid), END);
+            let _ = kill(Pid::from_raw(self.pid), STOP_SIGNAL);
         }
     }
 
-    /// Asks the process to end, then makes it. Its stdin must be closed by now or soon.
-    pub(crate) async fn end(&self) {
+    /// Stops the process, by force if needed. Its stdin must be closed by now or soon.
+    pub(crate) async fn stop(&self) {
         self.stop.cancel();
-        self.over.cancelled().await;
+        self.ended.cancelled().await;
     }
 
-    pub(super) fn condemn(&self, why: &'static str) {
-        let _ = self.verdict.set(why);
+    pub(super) fn kill_because(&self, why: &'static str) {
+        let _ = self.kill_reason.set(why);
         self.kill();
     }
 
-    pub(super) fn stopping(&self) -> &CancellationToken {
+    pub(super) fn stop_token(&self) -> &CancellationToken {
         &self.stop
     }
 
-    /// Comes back when the process has ended and its group is killed.
-    pub(super) async fn over(&self) {
-        self.over.cancelled().await;
+    /// Returns when the process has ended and its group is killed.
+    pub(super) async fn wait_ended(&self) {
+        self.ended.cancelled().await;
     }
 
-    /// How it ended and the last it said, for an error: waits a moment for both to arrive.
-    pub(super) async fn epitaph(&self) -> String {
+    /// Describes the exit status and the end of stderr for an error. Waits a moment for both to
+    /// arrive.
+    pub(super) async fn describe_end(&self) -> String {
         let both = async {
-            self.over.cancelled().await;
-            self.drained.cancelled().await;
+            self.ended.cancelled().await;
+            self.stderr_drained.cancelled().await;
         };
         let _ = timeout(Duration::from_millis(80), both).await;
-        let status = match (self.verdict.get(), self.status.get()) {
+        let status = match (self.kill_reason.get(), self.status.get()) {
             (Some(why), _) => (*why).to_owned(),
             (None, Some(Ok(status))) => status.to_string(),
-            (None, Some(Err(_)) | None) => "it closed its output".to_owned(),
+            (None, Some(Err(_)) | None) => "it closed its stdout".to_owned(),
         };
-        format!("{status}{}", self.last_words())
+        format!("{status}{}", self.stderr_tail())
     }
 
-    /// `: ` and the end of its stderr, or nothing.
-    pub(super) fn last_words(&self) -> String {
+    /// Returns the end of stderr for an error message, or an empty string.
+    pub(super) fn stderr_tail(&self) -> String {
         let ring = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = ring.iter().copied().collect();
         drop(ring);
         let text = clean(&String::from_utf8_lossy(&bytes));
         match text.trim() {
             "" => String::new(),
-            text => format!("; it said: {}", cut_front(text, SHOWN_STDERR_BYTES)),
+            text => format!("; stderr: {}", cut_front(text, QUOTED_STDERR_BYTES)),
         }
     }
 
     fn signal(&self, signal: Signal) {
         if !self.is_reaped.load(Ordering::Acquire) {
-            // Nobody left to get it is what we want anyway.
+            // An error means that the group has already ended.
             let _ = killpg(Pid::from_raw(self.pid), signal);
         }
     }
 
-    fn keep(&self, said: &[u8]) {
-        let said = said.get(said.len().saturating_sub(STDERR_BYTES)..).unwrap_or_default();
+    fn append_stderr(&self, bytes: &[u8]) {
+        let bytes = bytes.get(bytes.len().saturating_sub(STDERR_BYTES)..).unwrap_or_default();
         let mut ring = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
-        let excess = (ring.len() + said.len()).saturating_sub(STDERR_BYTES).min(ring.len());
+        let excess = (ring.len() + bytes.len()).saturating_sub(STDERR_BYTES).min(ring.len());
         ring.drain(..excess);
-        ring.extend(said);
+        ring.extend(bytes);
     }
 }
 
-/// Reaps the process. When it ends, so does all it started: a grandchild that holds our pipes
-/// would else keep a dead server looking alive.
-async fn watch(mut child: Child, life: Arc<Life>, warden: Warden) {
+/// Reaps the process, and kills its group: a grandchild that holds our pipes would otherwise make a
+/// dead server look alive.
+async fn reap(mut child: Child, process: Arc<ServerProcess>, warden: Warden) {
     let status = tokio::select! {
         status = child.wait() => status,
-        () = life.stop.cancelled() => wind_down(&mut child, &life).await,
+        () = process.stop.cancelled() => stop_gracefully(&mut child, &process).await,
     };
-    // What is in the group of a supervisor that was killed, too.
-    life.signal(Signal::SIGKILL);
-    life.is_reaped.store(true, Ordering::Release);
-    warden.release(life.pid);
-    let _ = life.status.set(status);
-    life.over.cancel();
+    // Includes the group of a supervisor that was killed.
+    process.signal(Signal::SIGKILL);
+    process.is_reaped.store(true, Ordering::Release);
+    warden.release(process.pid);
+    let _ = process.status.set(status);
+    process.ended.cancel();
 }
 
-async fn wind_down(child: &mut Child, life: &Life) -> io::Result<ExitStatus> {
+async fn stop_gracefully(child: &mut Child, process: &ServerProcess) -> io::Result<ExitStatus> {
     if let Ok(status) = timeout(GRACE, child.wait()).await {
         return status;
     }
-    life.signal(Signal::SIGTERM);
+    process.signal(Signal::SIGTERM);
     if let Ok(status) = timeout(GRACE, child.wait()).await {
         return status;
     }
-    life.kill();
+    process.kill();
     if let Ok(status) = timeout(GRACE, child.wait()).await {
         return status;
     }
-    life.signal(Signal::SIGKILL);
+    process.signal(Signal::SIGKILL);
     child.wait().await
 }
 
-async fn drain(mut stderr: ChildStderr, life: Arc<Life>, mut log: Option<Log>) {
+async fn drain_stderr(
+    mut stderr: ChildStderr,
+    process: Arc<ServerProcess>,
+    mut log: Option<ServerLog>,
+) {
     let mut chunk = vec![0; STDERR_BYTES];
     loop {
         let read = tokio::select! {
             biased;
             read = stderr.read(&mut chunk) => read,
-            () = life.over.cancelled() => break,
+            () = process.ended.cancelled() => break,
         };
         match read {
             Ok(0) | Err(_) => break,
             Ok(length) => {
-                let said = chunk.get(..length).unwrap_or_default();
-                life.keep(said);
-                log = log::keep(log, said).await;
+                let bytes = chunk.get(..length).unwrap_or_default();
+                process.append_stderr(bytes);
+                log = log::append(log, bytes).await;
             }
         }
     }
-    life.drained.cancel();
+    process.stderr_drained.cancel();
 }

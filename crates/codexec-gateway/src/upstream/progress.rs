@@ -1,5 +1,5 @@
-//! What a server tells about a call that is not over. It keeps the call alive, and reaches whoever
-//! wants to know; a flood of it costs neither wakeups nor memory.
+//! Progress of running calls. It restarts the call's timeout and reaches the caller; a flood of it
+//! costs neither wakeups nor memory.
 
 use std::{
     collections::HashMap,
@@ -11,104 +11,108 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::clean::{clean_line, cut};
-pub(super) use crate::{CallProgress as Progress, OnProgress};
+pub(super) use crate::{CallProgress, OnProgress};
 
-/// What is passed on at once, and how soon there is room for one more.
+/// A token bucket: its size, and the time to refill one token.
 const BURST: u32 = 100;
 const REFILL: Duration = Duration::from_millis(50);
 const MESSAGE_BYTES: usize = 1 << 10;
 
-/// Who waits for news of which call, by its progress token.
+/// The listeners of running calls, by progress token.
 #[derive(Default)]
-pub(crate) struct Listeners(Mutex<HashMap<i64, Arc<Listener>>>);
+pub(crate) struct ProgressListeners(Mutex<HashMap<i64, Arc<ProgressListener>>>);
 
-pub(super) struct Listener {
+pub(super) struct ProgressListener {
     on_progress: Option<OnProgress>,
-    heard: Mutex<Heard>,
+    state: Mutex<ProgressState>,
 }
 
-struct Heard {
+struct ProgressState {
     last: Instant,
-    room: u32,
+    tokens: u32,
     refilled: Instant,
 }
 
-/// Ends the listening when dropped.
-pub(super) struct Listening<'a> {
-    all: &'a Listeners,
+/// A subscription to the progress of one call, removed on drop.
+pub(super) struct ProgressSubscription<'a> {
+    all: &'a ProgressListeners,
     token: i64,
-    listener: Arc<Listener>,
+    listener: Arc<ProgressListener>,
 }
 
-impl Progress {
-    pub(super) fn new(progress: f64, total: Option<f64>, message: Option<&str>) -> Progress {
+impl CallProgress {
+    pub(super) fn new(progress: f64, total: Option<f64>, message: Option<&str>) -> CallProgress {
         let message = message.map(|message| clean_line(&cut(message, MESSAGE_BYTES)));
-        Progress { progress, total, message }
+        CallProgress { progress, total, message }
     }
 
-    /// From the parameters of a notification; `None` when they are none.
-    pub(super) fn read(params: &Value) -> Option<(i64, Progress)> {
+    /// Reads a notification's parameters. Returns `None` if they are invalid.
+    pub(super) fn read(params: &Value) -> Option<(i64, CallProgress)> {
         let token = params.get("progressToken")?.as_i64()?;
         let progress = params.get("progress").and_then(Value::as_f64).unwrap_or_default();
         let total = params.get("total").and_then(Value::as_f64);
         let message = params.get("message").and_then(Value::as_str);
-        Some((token, Progress::new(progress, total, message)))
+        Some((token, CallProgress::new(progress, total, message)))
     }
 }
 
-impl Listeners {
-    pub(super) fn listen(&self, token: i64, on_progress: Option<OnProgress>) -> Listening<'_> {
+impl ProgressListeners {
+    pub(super) fn subscribe(
+        &self,
+        token: i64,
+        on_progress: Option<OnProgress>,
+    ) -> ProgressSubscription<'_> {
         let now = Instant::now();
-        let heard = Mutex::new(Heard { last: now, room: BURST, refilled: now });
-        let listener = Arc::new(Listener { on_progress, heard });
+        let state = Mutex::new(ProgressState { last: now, tokens: BURST, refilled: now });
+        let listener = Arc::new(ProgressListener { on_progress, state });
         self.lock().insert(token, listener.clone());
-        Listening { all: self, token, listener }
+        ProgressSubscription { all: self, token, listener }
     }
 
-    /// News of a call that nobody waits for is no news.
-    pub(crate) fn tell(&self, token: i64, progress: Progress) {
-        self.tell_at(Instant::now(), token, progress);
+    /// Delivers progress. Ignores calls that nobody waits for.
+    pub(crate) fn notify(&self, token: i64, progress: CallProgress) {
+        self.notify_at(Instant::now(), token, progress);
     }
 
-    fn tell_at(&self, now: Instant, token: i64, progress: Progress) {
+    fn notify_at(&self, now: Instant, token: i64, progress: CallProgress) {
         let listener = self.lock().get(&token).cloned();
         if let Some(listener) = listener {
-            listener.hear(progress, now);
+            listener.receive(progress, now);
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Arc<Listener>>> {
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<i64, Arc<ProgressListener>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Listener {
-    fn hear(&self, progress: Progress, now: Instant) {
-        let mut heard = self.heard.lock().unwrap_or_else(PoisonError::into_inner);
-        heard.last = now;
-        let refills = now.duration_since(heard.refilled).as_millis() / REFILL.as_millis();
+impl ProgressListener {
+    fn receive(&self, progress: CallProgress, now: Instant) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.last = now;
+        let refills = now.duration_since(state.refilled).as_millis() / REFILL.as_millis();
         let refills = u32::try_from(refills).unwrap_or(u32::MAX);
         if refills > 0 {
-            heard.room = heard.room.saturating_add(refills).min(BURST);
-            heard.refilled = now;
+            state.tokens = state.tokens.saturating_add(refills).min(BURST);
+            state.refilled = now;
         }
-        let Some(room) = heard.room.checked_sub(1) else { return };
-        heard.room = room;
-        drop(heard);
+        let Some(tokens) = state.tokens.checked_sub(1) else { return };
+        state.tokens = tokens;
+        drop(state);
         if let Some(on_progress) = &self.on_progress {
             on_progress(progress);
         }
     }
 }
 
-impl Listening<'_> {
-    /// When there was last news, or the beginning.
+impl ProgressSubscription<'_> {
+    /// Returns the time of the last progress, or of the start.
     pub(super) fn last(&self) -> Instant {
-        self.listener.heard.lock().unwrap_or_else(PoisonError::into_inner).last
+        self.listener.state.lock().unwrap_or_else(PoisonError::into_inner).last
     }
 }
 
-impl Drop for Listening<'_> {
+impl Drop for ProgressSubscription<'_> {
     fn drop(&mut self) {
         self.all.lock().remove(&self.token);
     }
@@ -121,22 +125,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_flood_is_heard_and_passed_on_in_part() {
-        let listeners = Listeners::default();
+    fn a_flood_is_rate_limited() {
+        let listeners = ProgressListeners::default();
         let told = Arc::new(Mutex::new(Vec::new()));
         let sink = told.clone();
         let on_progress: OnProgress =
             Arc::new(move |progress| sink.lock().expect("a lock").push(progress.progress));
-        let listening = listeners.listen(7, Some(on_progress));
-        let begun = listening.last();
+        let subscription = listeners.subscribe(7, Some(on_progress));
+        let begun = subscription.last();
         let tell = |now: Instant, token: i64, progress: u32| {
             let params = json!({"progressToken": token, "progress": progress});
-            let (token, progress) = Progress::read(&params).expect("progress");
-            listeners.tell_at(now, token, progress);
+            let (token, progress) = CallProgress::read(&params).expect("progress");
+            listeners.notify_at(now, token, progress);
         };
         let told = || told.lock().expect("a lock").clone();
         tell(begun + REFILL, 8, 0);
-        assert_eq!(listening.last(), begun);
+        assert_eq!(subscription.last(), begun);
         for number in 0..1_000 {
             tell(begun, 7, number);
         }
@@ -146,18 +150,18 @@ mod tests {
             tell(later, 7, number);
         }
         assert_eq!(told()[100..], [1000.0, 1001.0]);
-        assert_eq!(listening.last(), later);
-        drop(listening);
+        assert_eq!(subscription.last(), later);
+        drop(subscription);
         tell(later + REFILL, 7, 5);
         assert_eq!(told().len(), 102);
     }
 
     #[test]
-    fn what_is_no_progress_is_dropped() {
-        assert_eq!(Progress::read(&json!({"progress": 1})), None);
-        assert_eq!(Progress::read(&json!({"progressToken": "1", "progress": 1})), None);
+    fn invalid_progress_is_dropped() {
+        assert_eq!(CallProgress::read(&json!({"progress": 1})), None);
+        assert_eq!(CallProgress::read(&json!({"progressToken": "1", "progress": 1})), None);
         let odd = json!({"progressToken": 1, "progress": "half", "total": null, "message": "a\nb"});
-        let read = Progress { progress: 0.0, total: None, message: Some("a b".to_owned()) };
-        assert_eq!(Progress::read(&odd), Some((1, read)));
+        let read = CallProgress { progress: 0.0, total: None, message: Some("a b".to_owned()) };
+        assert_eq!(CallProgress::read(&odd), Some((1, read)));
     }
 }

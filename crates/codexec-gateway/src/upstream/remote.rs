@@ -1,27 +1,27 @@
-//! Servers on the network: Streamable HTTP in both eras, and HTTP with a separate stream of
-//! events.
+//! Servers on the network: Streamable HTTP, before and since 2026-07-28, and the older HTTP+SSE
+//! transport.
 //!
-//! rmcp has a client for Streamable HTTP. Ours exists because what a server sends must reach
-//! [`Connection`](super::Connection) as raw and be read as forgivingly as on stdio; rmcp's learns
-//! its headers from typed lists, drops what it cannot type, and keeps sessions, retries and
-//! queues of its own that our bounds do not reach.
+//! rmcp has a client for Streamable HTTP. Ours exists because messages must reach
+//! [`Connection`](super::Connection) raw, and be read as leniently as on stdio. rmcp's client
+//! learns its headers from typed lists, drops what it cannot type, and has sessions, retries and
+//! queues of its own that our limits do not reach.
 
-mod books;
-mod event;
 mod exchange;
 mod headers;
 mod http;
+mod http_error;
 mod link;
-mod listen;
+mod mirrored_arguments;
+mod notifications;
 mod open;
 mod outgoing;
-mod params;
-mod refusal;
+mod request_failures;
 mod sse;
-mod troubles;
+mod sse_parser;
+mod state;
 
 pub(super) use open::open;
-pub(super) use troubles::Troubles;
+pub(super) use request_failures::RequestFailures;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,10 @@
-//! How a server's program is started: which file, with which arguments and variables, in which
-//! directory; or why not.
+//! Plans how a server's program is started: program, arguments, environment and working directory,
+//! or why it must not start.
 //!
 //! THREAT[CFG-8]: a server runs outside of the sandbox, so no part of its start may come from a
-//! directory that guests write, unless the user has named that part in the settings.
+//! directory that guests can write, unless the user has named that part in the settings.
 
-mod own_files;
+mod code_files;
 mod working_dir;
 
 use std::{
@@ -13,9 +13,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{Settings, StdioConfig, config::program_name};
+use crate::{GatewaySettings, StdioConfig, config::program_name};
 
-/// Where programs are looked for if nobody says.
+/// The PATH for servers without one.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// Variables that name code, or folders with code.
 const CODE_VARIABLES: [&str; 16] = [
@@ -37,7 +37,7 @@ const CODE_VARIABLES: [&str; 16] = [
     "RUBYOPT",
 ];
 
-/// Everything that the kernel is told.
+/// Everything that is passed to the spawned process.
 #[derive(Debug, PartialEq)]
 pub(crate) struct StartPlan {
     pub(crate) program: PathBuf,
@@ -66,41 +66,41 @@ pub(crate) enum StartRefusal {
     TakesFromWorkingDir(PathBuf),
 }
 
-/// A plan while it is made.
-struct Planner<'a> {
+/// A plan under construction.
+struct StartPlanner<'a> {
     config: &'a StdioConfig,
-    settings: &'a Settings,
+    settings: &'a GatewaySettings,
     plan: StartPlan,
 }
 
-/// `env` is the entry's own, its secrets looked up.
+/// Plans the start. `env` is the entry's own environment, with secrets resolved.
 pub(crate) fn plan(
     config: &StdioConfig,
     env: &[(String, String)],
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> Result<StartPlan, StartRefusal> {
     let home = settings.user_home.as_deref().filter(|home| home.is_dir());
     let cwd = config.cwd.as_deref().or(home).unwrap_or(Path::new("/")).to_owned();
     let env = settings.env.iter().chain(env).cloned().collect();
     let plan = StartPlan { program: PathBuf::new(), args: config.args.clone(), env, cwd };
-    let mut planner = Planner { config, settings, plan };
+    let mut planner = StartPlanner { config, settings, plan };
     planner.find_program()?;
     if !planner.plan.cwd.is_dir() {
         return Err(StartRefusal::NoDirectory(planner.plan.cwd));
     }
-    planner.check(&planner.plan.program)?;
-    for file in planner.own_files() {
-        planner.check(&file)?;
+    planner.check_path(&planner.plan.program)?;
+    for file in planner.code_files() {
+        planner.check_path(&file)?;
     }
     planner.check_variables()?;
     planner.clean_path();
-    planner.keep_from_working_dir()?;
+    planner.isolate_from_working_dir()?;
     Ok(planner.plan)
 }
 
-impl Planner<'_> {
-    /// The program that the entry's own PATH leads to. A guest's folder on that PATH is not passed
-    /// over in silence: another program than the user's would run.
+impl StartPlanner<'_> {
+    /// Finds the program on the entry's PATH. A guest-writable folder there is not silently
+    /// skipped: a different program than the user's would run.
     fn find_program(&mut self) -> Result<(), StartRefusal> {
         let command = Path::new(&self.config.command);
         if self.config.command.contains('/') {
@@ -114,7 +114,7 @@ impl Planner<'_> {
         Ok(())
     }
 
-    fn check(&self, path: &Path) -> Result<(), StartRefusal> {
+    fn check_path(&self, path: &Path) -> Result<(), StartRefusal> {
         match self.guest_directory(path) {
             None => Ok(()),
             Some(directory) => {
@@ -126,7 +126,7 @@ impl Planner<'_> {
 
     fn guest_directory(&self, path: &Path) -> Option<&Path> {
         let read_link = |link: &Path| std::fs::read_link(link).ok();
-        self.settings.guest_paths.directory_of(path, &read_link)
+        self.settings.guest_paths.find_writable_dir(path, &read_link)
     }
 
     fn check_variables(&self) -> Result<(), StartRefusal> {
@@ -136,14 +136,14 @@ impl Planner<'_> {
             for part in value.split([':', ' ', '=', ',']) {
                 // An empty part of a list of folders is the working directory.
                 if part.starts_with(['/', '.']) || is_list {
-                    self.check(&self.plan.cwd.join(part))?;
+                    self.check_path(&self.plan.cwd.join(part))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Programs that the server starts itself are not looked for in guests' folders either.
+    /// Removes guest-writable folders from PATH, for programs that the server itself starts.
     fn clean_path(&mut self) {
         let Some(path) = self.plan.env.get("PATH") else { return };
         let is_safe =

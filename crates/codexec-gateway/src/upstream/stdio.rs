@@ -1,9 +1,10 @@
-//! THREAT[UP-1]: rmcp's transport over a child's stdin and stdout. rmcp has one; ours survives what servers
-//! really send: lines without end, broken text, junk, and silence where reading should be.
+//! THREAT[UP-1]: rmcp's transport over a child's stdin and stdout. rmcp has its own; this one
+//! survives what servers really send: endless lines, invalid UTF-8, junk, and servers that stop
+//! reading.
 
 use std::{collections::VecDeque, sync::Arc, time::Duration};
 
-use codexec_types::{Line, LineBuffer};
+use codexec_types::{BufferedLine, LineBuffer};
 use rmcp::{
     RoleClient,
     model::{ClientNotification, ClientRequest, JsonRpcMessage, NumberOrString},
@@ -19,72 +20,72 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    connection::News,
-    incoming::{InFlight, Message, Parsed, parse, read_parsed, too_long},
-    lane::Lane,
-    outbox::{Outbox, SendError},
-    process::Life,
-    theirs::Theirs,
+    call_pipe::CallPipe,
+    connection::ServerEvents,
+    incoming::{InFlight, Message, ParsedLine, fail_oversized_line, parse_line, read_parsed_line},
+    process::ServerProcess,
+    server_messages::ServerMessages,
+    stdin_writer::{SendError, StdinWriter},
 };
 
-/// What a server may say that means nothing before we give up on it.
+/// The limits on junk before the server is killed.
 const JUNK_LINES: u32 = 10_000;
 const JUNK_BYTES: u64 = 16 << 20;
 const READ_BYTES: usize = 32 << 10;
-/// A longer line is taken apart beside the event loop.
+/// Longer lines are parsed on a blocking thread.
 const LONG_BYTES: usize = 64 << 10;
-/// What reading the rest of an ended process may take.
+/// The time limit for reading the rest of an ended process's output.
 const LAST_READ: Duration = Duration::from_millis(50);
 
-pub(super) struct Stdio {
-    life: Arc<Life>,
-    outbox: Arc<Outbox>,
+pub(super) struct StdioTransport {
+    process: Arc<ServerProcess>,
+    stdin: Arc<StdinWriter>,
     stdout: ChildStdout,
     chunk: Vec<u8>,
     lines: LineBuffer,
     line_bytes: usize,
     ready: VecDeque<Message>,
-    /// A long line that is being taken apart. What came after it waits.
-    parsing: Option<JoinHandle<(Vec<u8>, Parsed)>>,
+    /// A long line being parsed. Later lines wait for it.
+    parsing: Option<JoinHandle<(Vec<u8>, ParsedLine)>>,
     in_flight: InFlight,
     junk_lines: u32,
     junk_bytes: u64,
-    gone: CancellationToken,
+    closed: CancellationToken,
 }
 
-impl Stdio {
-    /// `gone` is cancelled when the server will say nothing more and all it said was delivered.
+impl StdioTransport {
+    /// `closed` is cancelled when the server will send nothing more and everything was delivered.
     pub(super) fn new(
-        (lane, stdout): (&Lane, ChildStdout),
-        life: Arc<Life>,
+        (call_pipe, stdout): (&CallPipe, ChildStdout),
+        process: Arc<ServerProcess>,
         line_bytes: usize,
-        gone: CancellationToken,
-        news: News,
-    ) -> Stdio {
-        Stdio {
-            life,
-            outbox: lane.outbox.clone(),
+        closed: CancellationToken,
+        server_events: ServerEvents,
+    ) -> StdioTransport {
+        StdioTransport {
+            process,
+            stdin: call_pipe.stdin.clone(),
             stdout,
             chunk: vec![0; READ_BYTES],
             lines: LineBuffer::new(line_bytes),
             line_bytes,
             ready: VecDeque::new(),
             parsing: None,
-            in_flight: InFlight::new(lane.waiting.clone(), Theirs::new(news)),
+            in_flight: InFlight::new(call_pipe.pending.clone(), ServerMessages::new(server_events)),
             junk_lines: 0,
             junk_bytes: 0,
-            gone,
+            closed,
         }
     }
 
     fn enqueue(&mut self, item: &TxJsonRpcMessage<RoleClient>) -> Result<(), SendError> {
-        self.outbox.send(item)?;
-        self.note(item);
+        self.stdin.send(item)?;
+        self.track(item);
         Ok(())
     }
 
-    /// Keeps the books of what is in flight.
-    fn note(&mut self, item: &TxJsonRpcMessage<RoleClient>) {
+    /// Tracks requests in flight.
+    fn track(&mut self, item: &TxJsonRpcMessage<RoleClient>) {
         match item {
             JsonRpcMessage::Request(request) => {
                 let NumberOrString::Number(id) = request.id else { return };
@@ -101,84 +102,88 @@ impl Stdio {
                     self.in_flight.ids.remove(id);
                 }
             }
-            JsonRpcMessage::Response(response) => self.answered(&response.id),
+            JsonRpcMessage::Response(response) => self.mark_answered(&response.id),
             JsonRpcMessage::Error(error) => {
                 if let Some(id) = &error.id {
-                    self.answered(id);
+                    self.mark_answered(id);
                 }
             }
         }
     }
 
-    fn answered(&mut self, id: &NumberOrString) {
+    fn mark_answered(&mut self, id: &NumberOrString) {
         let id = serde_json::to_string(id).unwrap_or_default();
-        self.in_flight.theirs.answered(&id);
+        self.in_flight.server_messages.mark_answered(&id);
     }
 
-    /// Turns the lines that have come into messages, up to one that takes long to take apart;
-    /// `false` when the junk is too much.
-    fn take_lines(&mut self) -> bool {
-        self.in_flight.theirs.refresh();
+    /// Converts received lines to messages, up to a line that takes long to parse. Returns false if
+    /// there was too much junk.
+    fn process_lines(&mut self) -> bool {
+        self.in_flight.server_messages.reset_limits();
         while self.parsing.is_none()
             && let Some(line) = self.lines.next_line()
         {
             match line {
-                Line::Whole(line) if line.len() > LONG_BYTES => {
+                BufferedLine::Whole(line) if line.len() > LONG_BYTES => {
                     self.parsing = Some(spawn_blocking(move || {
-                        let parsed = parse(&line);
+                        let parsed = parse_line(&line);
                         (line, parsed)
                     }));
                 }
-                Line::Whole(line) => {
-                    let parsed = parse(&line);
-                    self.take_line(&line, parsed);
+                BufferedLine::Whole(line) => {
+                    let parsed = parse_line(&line);
+                    self.process_line(&line, parsed);
                 }
-                // One long line is its callers' loss, not a reason to give up on the server.
-                Line::TooLong { head } => {
-                    self.junk(self.line_bytes);
-                    self.ready.extend(too_long(&head, self.line_bytes, &mut self.in_flight));
+                // An oversized line fails its own call, not the server.
+                BufferedLine::TooLong { head } => {
+                    self.count_junk(self.line_bytes);
+                    self.ready.extend(fail_oversized_line(
+                        &head,
+                        self.line_bytes,
+                        &mut self.in_flight,
+                    ));
                 }
             }
         }
-        for reply in self.in_flight.theirs.replies() {
-            self.outbox.offer(&reply);
+        for reply in self.in_flight.server_messages.take_replies() {
+            self.stdin.offer(&reply);
         }
-        let is_bearable = self.junk_lines <= JUNK_LINES && self.junk_bytes <= JUNK_BYTES;
-        if !is_bearable {
-            self.life.condemn("its output is not MCP");
+        let is_tolerable = self.junk_lines <= JUNK_LINES && self.junk_bytes <= JUNK_BYTES;
+        if !is_tolerable {
+            self.process.kill_because("its output is not MCP");
         }
-        is_bearable
+        is_tolerable
     }
 
-    fn take_line(&mut self, line: &[u8], parsed: Parsed) {
-        match read_parsed(line, parsed, &mut self.in_flight) {
+    fn process_line(&mut self, line: &[u8], parsed: ParsedLine) {
+        match read_parsed_line(line, parsed, &mut self.in_flight) {
             Some(messages) => {
                 self.junk_lines = 0;
                 self.junk_bytes = 0;
                 self.ready.extend(messages);
             }
-            None => self.junk(line.len()),
+            None => self.count_junk(line.len()),
         }
     }
 
-    /// What came of a long line, when it is taken apart. Cancel-safe.
+    /// Waits for a long line to be parsed and handles it. Cancel-safe.
     async fn finish_line(&mut self) {
         let Some(parsing) = &mut self.parsing else { return };
         let parsed = parsing.await;
         self.parsing = None;
         if let Ok((line, parsed)) = parsed {
-            self.take_line(&line, parsed);
+            self.process_line(&line, parsed);
         }
     }
 
-    fn junk(&mut self, bytes: usize) {
+    fn count_junk(&mut self, bytes: usize) {
         self.junk_lines += 1;
         self.junk_bytes += bytes as u64;
-        tracing::debug!(pid = self.life.pid(), bytes, "skipped a line that is not a message");
+        tracing::debug!(pid = self.process.pid(), bytes, "skipped a line that is not a message");
     }
 }
 
-impl Transport<RoleClient> for Stdio {
+impl Transport<RoleClient> for StdioTransport {
     type Error = SendError;
 
     fn send(
@@ -188,7 +193,7 @@ impl Transport<RoleClient> for Stdio {
         std::future::ready(self.enqueue(&item))
     }
 
-    /// Safe to drop at its awaits: nothing is taken out of the pipe until it returns.
+    /// Cancel-safe: nothing is taken from the pipe until it returns.
     async fn receive(&mut self) -> Option<Message> {
         loop {
             if let Some(message) = self.ready.pop_front() {
@@ -196,8 +201,8 @@ impl Transport<RoleClient> for Stdio {
             }
             if self.parsing.is_some() {
                 self.finish_line().await;
-                if !self.take_lines() {
-                    self.gone.cancel();
+                if !self.process_lines() {
+                    self.closed.cancel();
                     return None;
                 }
                 continue;
@@ -205,8 +210,9 @@ impl Transport<RoleClient> for Stdio {
             let read = tokio::select! {
                 biased;
                 read = self.stdout.read(&mut self.chunk) => read,
-                // Somebody it started may still hold the pipe: what it said itself is there.
-                () = self.life.over() => {
+                // A descendant may still hold the pipe, but the server's own output is already in
+                // it.
+                () = self.process.wait_ended() => {
                     timeout(LAST_READ, self.stdout.read(&mut self.chunk)).await.unwrap_or(Ok(0))
                 }
             };
@@ -214,26 +220,26 @@ impl Transport<RoleClient> for Stdio {
                 Ok(0) | Err(_) => false,
                 Ok(length) => {
                     self.lines.push(self.chunk.get(..length).unwrap_or_default());
-                    self.take_lines()
+                    self.process_lines()
                 }
             };
             if !goes_on {
-                self.gone.cancel();
+                self.closed.cancel();
                 return None;
             }
         }
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), SendError>> + Send {
-        self.outbox.close();
-        self.gone.cancel();
+        self.stdin.close();
+        self.closed.cancel();
         std::future::ready(Ok(()))
     }
 }
 
-impl Drop for Stdio {
+impl Drop for StdioTransport {
     fn drop(&mut self) {
-        self.outbox.close();
-        self.gone.cancel();
+        self.stdin.close();
+        self.closed.cancel();
     }
 }

@@ -1,4 +1,4 @@
-//! Against a real process that misbehaves as told: `tests/scripted.py`.
+//! Tests against a real process that misbehaves on command: `tests/scripted.py`.
 
 mod answers;
 mod calls;
@@ -13,18 +13,18 @@ use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFi
 use serde_json::{Value, json};
 
 use crate::{
-    Gateway, SearchQuery, Secret, ServerConfig, ServerState, Settings, StdioConfig,
-    TransportConfig, Voice, Warden,
+    Gateway, GatewaySettings, SearchQuery, SecretSource, ServerConfig, ServerState, StdioConfig,
+    TransportConfig, TypingsLanguage, Warden,
 };
 
-fn settings() -> Settings {
+fn settings() -> GatewaySettings {
     let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];
     let env = env.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    Settings {
+    GatewaySettings {
         startup_timeout: Duration::from_secs(20),
         call_timeout: Duration::from_secs(20),
         catalogue_wait: Duration::from_secs(10),
-        ..Settings::new(env, Warden::none())
+        ..GatewaySettings::new(env, Warden::none())
     }
 }
 
@@ -59,7 +59,7 @@ async fn call(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, CallE
     Ok(answer.to_value().expect("JSON"))
 }
 
-/// Calls one tool and then another: what the first does must not reach the second.
+/// Calls one tool and then another: the first must not affect the second.
 async fn check(plan: Value, tool: &str, expected: Result<Value, &str>) {
     let gateway = gateway(&plan);
     let actual = call(&gateway, tool, json!({})).await.map_err(|err| err.message);

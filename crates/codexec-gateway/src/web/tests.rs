@@ -6,9 +6,9 @@ fn url(text: &str) -> Url {
 
 /// THREAT[REM-3]
 #[test]
-fn rem_3_a_distant_server_does_not_send_us_home() {
+fn rem_3_a_remote_server_cannot_send_us_to_this_machine() {
     let check = |base: &str, to: &str, expected: bool| {
-        assert_eq!(may_send_to(&url(base), &url(to)), expected, "{base} to {to}");
+        assert_eq!(is_allowed_target(&url(base), &url(to)), expected, "{base} to {to}");
     };
     let far = "https://mcp.example.com/mcp";
     check(far, "https://login.example.net/token", true);
@@ -34,7 +34,7 @@ fn rem_3_a_distant_server_does_not_send_us_home() {
 }
 
 #[tokio::test]
-async fn rem_3_a_name_that_means_this_machine_is_not_resolved() {
-    let resolved = PublicNames.resolve("localhost".parse().expect("a name")).await;
+async fn rem_3_a_name_of_this_machine_is_not_resolved() {
+    let resolved = PublicResolver.resolve("localhost".parse().expect("a name")).await;
     assert!(resolved.is_err());
 }

@@ -1,14 +1,14 @@
-//! Catalogues and queries from files, and how well the search does on them.
+//! Reads catalogues and queries from files, and measures search quality on them.
 
 use std::{fs, path::Path};
 
-use codexec_gateway::Finder;
+use codexec_gateway::ToolFinder;
 use codexec_types::ServerName;
 use serde_json::Value;
 
 pub(crate) struct Query {
     pub(crate) text: String,
-    /// Each of them answers it; with more than one, the best first.
+    /// Any of these answers the query; the best one comes first.
     expected: Vec<String>,
 }
 
@@ -20,14 +20,14 @@ pub(crate) struct Measured {
     pub(crate) recall: [f64; 3],
     pub(crate) mean_reciprocal_rank: f64,
     pub(crate) ndcg_at_10: f64,
-    /// What was asked, what was expected, and what came instead among the first five.
+    /// The query, the expected tools, and the first five results instead.
     pub(crate) misses: Vec<String>,
 }
 
 const CUTS: [usize; 3] = [1, 5, 10];
 const LOOKED_AT: usize = 100;
 
-/// A file of tools that name their servers, or a folder with a file for each server.
+/// Reads a file of tools that name their servers, or a folder with one file per server.
 pub(crate) fn definitions(path: &Path) -> Vec<(ServerName, Value)> {
     let mut files = vec![path.to_owned()];
     if path.is_dir() {
@@ -53,7 +53,8 @@ fn tools(file: &Path) -> Vec<(ServerName, Value)> {
     tools.into_iter().map(named).collect()
 }
 
-/// Lines of `{"query", "expected": ["server.tool"]}`, or one `{"queries": [{"query", "labels"}]}`.
+/// Reads lines of `{"query", "expected": ["server.tool"]}`, or one `{"queries": [{"query",
+/// "labels"}]}`.
 pub(crate) fn queries(file: &Path) -> Vec<Query> {
     let text = read(file);
     let whole: Option<Value> = serde_json::from_str(&text).ok();
@@ -77,7 +78,7 @@ fn query(row: &Value) -> Query {
     Query { text: text(&row["query"]), expected }
 }
 
-pub(crate) fn measure(finder: &Finder, queries: &[Query]) -> Measured {
+pub(crate) fn measure(finder: &ToolFinder, queries: &[Query]) -> Measured {
     let mut measured = Measured::default();
     let all = queries.len() as f64;
     for query in queries {

@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
-use codexec_types::{Cell, CellEnding, FromGuest, Job};
+use codexec_types::{Cell, CellEnding, FromGuest, WorkerJob};
 
-use super::{Guest, GuestRun};
+use super::{EngineGuest, JsGuest};
 use crate::fault::take_ok;
 use crate::program::{NameScope, Program};
 use crate::wire::HostGone;
 
-impl Guest {
+impl JsGuest {
     /// Runs cells until the host is gone.
-    pub(super) fn run_cells(&self, job: &Job) -> Result<(), HostGone> {
+    pub(super) fn run_cells(&self, job: &WorkerJob) -> Result<(), HostGone> {
         self.limit_memory(job);
         let host = Rc::clone(&self.host);
         // THREAT[SES-3]: the guest cannot catch this, and nothing runs after it.
@@ -25,7 +25,7 @@ impl Guest {
         }
     }
 
-    fn run_cell(&self, job: &Job, cell: &Cell) -> Result<CellEnding, HostGone> {
+    fn run_cell(&self, job: &WorkerJob, cell: &Cell) -> Result<CellEnding, HostGone> {
         let program = match Program::compile(&cell.code, job.language, NameScope::Session) {
             Ok(program) => program,
             Err(flaw) => return Ok(CellEnding::Threw(flaw)),
@@ -54,7 +54,7 @@ impl Guest {
     }
 }
 
-impl GuestRun<'_, '_> {
+impl EngineGuest<'_, '_> {
     /// Discards everything that an interrupted cell has started, so that it does not affect the
     /// next one. Pending jobs end quickly while the cell is interrupted.
     fn discard_cell(&self) {

@@ -14,11 +14,11 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use codexec_types::{
-    Answer, Ask, CallError, FRAME_HEADER_BYTES, FromGuest, Job, Json, Language, Stream, Thrown,
-    ToGuest, frame_length,
+    Ask, AskAnswer, CallError, FRAME_HEADER_BYTES, FromGuest, Json, Language, OutputStream, Thrown,
+    ToGuest, WorkerJob, frame_length,
 };
 
-use super::Guest;
+use super::JsGuest;
 
 type Reply = Result<Json, CallError>;
 
@@ -34,17 +34,17 @@ struct HostRecord {
 }
 
 /// Answers each ask at once.
-fn play(job: Job, answer: impl Fn(&Ask) -> Reply) -> HostRecord {
+fn play(job: WorkerJob, answer: impl Fn(&Ask) -> Reply) -> HostRecord {
     play_batches(job, 1, answer)
 }
 
 /// Answers after every `batch` asks, the last ask first.
-fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> HostRecord {
+fn play_batches(job: WorkerJob, batch: usize, answer: impl Fn(&Ask) -> Reply) -> HostRecord {
     let (mut host, socket) = UnixStream::pair().expect("a socket pair");
     // As large as the main thread's stack, on which workers run.
     let worker = thread::Builder::new()
         .stack_size(8 << 20)
-        .spawn(move || Guest::warm().expect("a warm guest").run(socket))
+        .spawn(move || JsGuest::warm().expect("a warm guest").run(socket))
         .expect("a thread");
     host.write_all(&ToGuest::Start(job).encode().expect("a frame")).expect("a listening guest");
     let mut record = HostRecord {
@@ -59,13 +59,13 @@ fn play_batches(job: Job, batch: usize, answer: impl Fn(&Ask) -> Reply) -> HostR
     loop {
         match next_frame(&mut host) {
             FromGuest::Compiled => record.is_compiled = true,
-            FromGuest::Output { stream: Stream::Out, text } => record.out.push_str(&text),
-            FromGuest::Output { stream: Stream::Err, text } => record.err.push_str(&text),
+            FromGuest::Output { stream: OutputStream::Out, text } => record.out.push_str(&text),
+            FromGuest::Output { stream: OutputStream::Err, text } => record.err.push_str(&text),
             FromGuest::Progress(text) => record.progress.push(text),
             FromGuest::Image(image) => panic!("this guest has no pictures: {image:?}"),
             FromGuest::CellEnded { .. } => panic!("this is no session"),
             FromGuest::Ask { id, ask } => {
-                unanswered.push(Answer { id, result: answer(&ask) });
+                unanswered.push(AskAnswer { id, result: answer(&ask) });
                 record.asks.push(ask);
                 if unanswered.len() == batch {
                     for answer in unanswered.drain(..).rev() {
@@ -97,8 +97,8 @@ fn next_frame(host: &mut UnixStream) -> FromGuest {
     FromGuest::decode(&body).expect("a frame that says something")
 }
 
-fn job(language: Language, code: &str) -> Job {
-    Job {
+fn job(language: Language, code: &str) -> WorkerJob {
+    WorkerJob {
         args: Vec::new(),
         is_session: false,
         language,

@@ -1,13 +1,13 @@
 use std::io::Write as _;
 use std::thread;
 
-use codexec_types::{CallCode, Stream};
+use codexec_types::{CallCode, OutputStream};
 
 use super::*;
 
 fn answer(id: u32, text: &str) -> Vec<u8> {
     let result = Ok(Json::parse(text.to_owned()).expect("json"));
-    ToGuest::Answer(Answer { id, result }).encode().expect("a frame")
+    ToGuest::Answer(AskAnswer { id, result }).encode().expect("a frame")
 }
 
 fn pair() -> (UnixStream, Wire) {
@@ -33,7 +33,7 @@ fn answers_are_kept_until_somebody_asks_for_them() {
 fn a_frame_in_pieces_is_one_frame() {
     let (mut host, mut wire) = pair();
     let error = CallError::new(CallCode::UpstreamError, "no");
-    let frame = ToGuest::Answer(Answer { id: 9, result: Err(error.clone()) });
+    let frame = ToGuest::Answer(AskAnswer { id: 9, result: Err(error.clone()) });
     let bytes = frame.encode().expect("a frame");
     for byte in &bytes {
         host.write_all(&[*byte]).expect("a listening guest");
@@ -58,7 +58,7 @@ fn writing_also_reads_to_avoid_deadlock() {
         host.read_exact(&mut body).expect("a body");
         FromGuest::decode(&body).expect("a frame that says something")
     });
-    let frame = FromGuest::Output { stream: Stream::Out, text: "y".repeat(4 << 20) };
+    let frame = FromGuest::Output { stream: OutputStream::Out, text: "y".repeat(4 << 20) };
     wire.send(&frame).expect("a host");
     assert_eq!(
         wire.wait_for(1).expect("a host").expect("no interrupt").expect("an answer").text(),

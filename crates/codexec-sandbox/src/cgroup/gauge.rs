@@ -1,4 +1,4 @@
-//! The memory of one group, as the kernel counts it.
+//! The memory use of one cgroup, as the kernel counts it.
 
 use std::fs::File;
 use std::io;
@@ -6,63 +6,62 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::place::Kind;
+use super::hierarchy::CgroupVersion;
 
-/// Reads how much memory a group holds. The file stays open: it is read many times a second while
-/// a guest is near its limit. Cheap to clone.
+/// A reader of a cgroup's memory use. Its files stay open, because they are read many times a
+/// second while a guest is near its limit. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct MemoryGauge {
     stat: Arc<File>,
     usage: Arc<File>,
-    kind: Kind,
+    version: CgroupVersion,
 }
 
-/// Longer than what the kernel writes into `memory.stat`.
+/// More than the length of `memory.stat`.
 const STAT_BYTES: usize = 8192;
 
 impl MemoryGauge {
-    /// `group` is the group's directory in the hierarchy that counts memory.
-    pub(super) fn open(group: &Path, kind: Kind) -> io::Result<MemoryGauge> {
-        let usage = match kind {
-            Kind::V2 => "memory.current",
-            Kind::V1 => "memory.usage_in_bytes",
+    /// Opens the files of a cgroup. `group` is its directory in the memory hierarchy.
+    pub(super) fn open(group: &Path, version: CgroupVersion) -> io::Result<MemoryGauge> {
+        let usage = match version {
+            CgroupVersion::V2 => "memory.current",
+            CgroupVersion::V1 => "memory.usage_in_bytes",
         };
         let open = |name: &str| File::open(group.join(name)).map(Arc::new);
-        Ok(MemoryGauge { stat: open("memory.stat")?, usage: open(usage)?, kind })
+        Ok(MemoryGauge { stat: open("memory.stat")?, usage: open(usage)?, version })
     }
 
-    /// Returns a number that [`MemoryGauge::held_bytes`] does not exceed; to read it takes a
-    /// twentieth of the time.
-    pub fn at_most_bytes(&self) -> Option<u64> {
-        let mut room = [0; 32];
-        let read = self.usage.read_at(&mut room, 0).ok()?;
-        std::str::from_utf8(room.get(..read)?).ok()?.trim().parse().ok()
+    /// Returns an upper bound of [`MemoryGauge::read_used_bytes`], in a twentieth of the time.
+    pub fn read_upper_bound(&self) -> Option<u64> {
+        let mut buffer = [0; 32];
+        let read = self.usage.read_at(&mut buffer, 0).ok()?;
+        std::str::from_utf8(buffer.get(..read)?).ok()?.trim().parse().ok()
     }
 
-    /// Returns the memory of the group's processes and everything in memory file systems; the page
-    /// cache of other files is not included, because the kernel takes it back by itself.
-    pub fn held_bytes(&self) -> u64 {
-        let mut room = [0; STAT_BYTES];
-        let read = self.stat.read_at(&mut room, 0).unwrap_or_default();
-        let text = std::str::from_utf8(room.get(..read).unwrap_or_default());
-        held_bytes(text.unwrap_or_default(), self.kind)
+    /// Returns the memory of the cgroup's processes and of its tmpfs files. The page cache of other
+    /// files is left out, because the kernel reclaims it.
+    pub fn read_used_bytes(&self) -> u64 {
+        let mut buffer = [0; STAT_BYTES];
+        let read = self.stat.read_at(&mut buffer, 0).unwrap_or_default();
+        let text = std::str::from_utf8(buffer.get(..read).unwrap_or_default());
+        held_bytes(text.unwrap_or_default(), self.version)
     }
 }
 
-/// v1 does not tell which part of the kernel's own memory can be taken back, so none of it counts
-/// there, and the limit of the whole group bounds it.
-fn held_bytes(stat: &str, kind: Kind) -> u64 {
+/// Sums the fields of `memory.stat`. v1 does not report which kernel memory is reclaimable, so none
+/// of it counts there; the cgroup's own limit bounds it.
+fn held_bytes(stat: &str, version: CgroupVersion) -> u64 {
     let value = |name: &str| -> u64 {
         let lines = stat.lines().filter_map(|line| line.split_once(' '));
-        let found = lines.filter(|(key, _)| *key == name).find_map(|(_, value)| value.parse().ok());
-        found.unwrap_or(0)
+        let mut values = lines.filter(|(key, _)| *key == name);
+        values.find_map(|(_, value)| value.parse().ok()).unwrap_or(0)
     };
-    match kind {
-        Kind::V2 => {
+    match version {
+        CgroupVersion::V2 => {
             let kernel = value("kernel").saturating_sub(value("slab_reclaimable"));
             value("anon") + value("shmem") + kernel
         }
-        Kind::V1 => value("rss") + value("shmem"),
+        CgroupVersion::V1 => value("rss") + value("shmem"),
     }
 }
 

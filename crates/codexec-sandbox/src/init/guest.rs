@@ -1,4 +1,4 @@
-//! Starting a guest's first process, and staying with it to its end.
+//! Starts a guest's first process and serves it until it ends.
 
 use std::convert::Infallible;
 use std::fs::{self, File};
@@ -8,141 +8,142 @@ use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use codexec_types::{FRAME_HEADER_BYTES, Job, ToGuest, frame_length};
+use codexec_types::{FRAME_HEADER_BYTES, ToGuest, WorkerJob, frame_length};
 use nix::sys::signal::{SigSet, Signal, kill};
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout, setsid};
 
 use super::shell;
-use super::signals::{Signalled, Signals};
+use super::signals::{SignalEvent, Signals};
 use crate::broker::{self, Broker};
-use crate::control::{self, Command, First, FromInit};
-use crate::exec::Exec;
-use crate::tree::{BOX, WORK};
+use crate::control::{self, FirstProcess, FromInit, ProgramCommand};
+use crate::exec::PreparedCommand;
+use crate::rootfs::{BOX, WORK};
 use crate::{ruleset, sys};
 
-/// What is raised only around the guest itself: we have to signal it, and to pass descriptors
-/// whatever other guests do.
+/// The restrictions that apply only to the guest. Init itself must be able to signal the guest,
+/// and to pass descriptors whatever other guests do.
 #[derive(Clone, Copy)]
-pub(super) struct Walls<'a> {
+pub(super) struct GuestLimits<'a> {
     pub(super) rules: Option<&'a OwnedFd>,
     pub(super) open_files: u64,
 }
 
-/// What a guest's first process gets from us beside its output.
+/// The descriptors that a guest's first process inherits, besides stdout and stderr.
 #[derive(Clone, Copy)]
-pub(super) enum Inherited<'a> {
+pub(super) enum InheritedFds<'a> {
     Channel(&'a UnixStream),
     Input(&'a File),
-    /// For a shell that takes cells: its lines, where it says how they ended, where it leaves what
-    /// it knew, and where its own output goes. Its cells have output of their own.
+    /// For the shell of a session: stdin with its commands, the socket for reports on cells, the
+    /// socket on which the shell dumps its state, and `/dev/null` for its own output. Each cell
+    /// has its own output.
     Cells {
         lines: &'a OwnedFd,
         reports: &'a OwnedFd,
         state: &'a OwnedFd,
-        nowhere: &'a OwnedFd,
+        null: &'a OwnedFd,
     },
 }
 
-/// The guest's socket, in a guest that is started at once.
+/// The guest's socket, in a guest that starts at once.
 const CHANNEL_FD: i32 = 3;
 
-/// As a shell that takes cells knows them: numbers that scripts do not use.
+/// The shell's descriptors for reports and state: numbers that scripts do not use.
 const REPORTS_FD: i32 = 98;
 const STATE_FD: i32 = 99;
 
-/// Returns when the guest's first process has ended and the host was told; for a guest that
-/// enters, never. `cells` is the folder for the cells of a shell that is kept.
+/// Runs the guest until its first process has ended, and reports that to the host. Never returns
+/// for a guest that enters. `cells` is the folder for the cells of a shell's session.
 pub(super) fn run(
-    first: First,
-    walls: Walls<'_>,
+    first: FirstProcess,
+    limits: GuestLimits<'_>,
     control: &OwnedFd,
     channel: UnixStream,
     cells: Option<OwnedFd>,
 ) -> io::Result<()> {
     let signals = Signals::new()?;
     let status = match first {
-        First::Enters => {
+        FirstProcess::Enters => {
             drop(channel);
             loop {
                 signals.next(None)?;
             }
         }
-        First::Started(command) | First::Fetches(command) => {
-            let guest = start(&command, walls, Inherited::Channel(&channel))?;
+        FirstProcess::Started(command) | FirstProcess::Fetches(command) => {
+            let guest = spawn(&command, limits, InheritedFds::Channel(&channel))?;
             drop(channel);
             loop {
                 match signals.next(Some(guest))? {
-                    Signalled::Ended(status) => break status,
-                    Signalled::Interrupt => interrupt(guest),
-                    Signalled::Other => {}
+                    SignalEvent::Ended(status) => break status,
+                    SignalEvent::Interrupt => interrupt(guest),
+                    SignalEvent::Other => {}
                 }
             }
         }
-        First::Scripted(mut command) => {
-            let job = job(&channel)?;
-            // The user's directory was mounted there while this process waited.
+        FirstProcess::Scripted(mut command) => {
+            let job = read_job(&channel)?;
+            // The user's directory may have been mounted there while this process waited.
             chdir(WORK)?;
-            if is_users_directory()? {
-                // Imports leave nothing in it.
+            if has_user_directory()? {
+                // Keeps `__pycache__` out of the user's directory.
                 let name = "PYTHONDONTWRITEBYTECODE".to_owned();
                 command.environment.push((name, "1".to_owned()));
             }
             if job.is_session {
                 let folder = cells.ok_or(io::ErrorKind::NotFound)?;
                 let session =
-                    shell::Session::new(command, walls, &signals, control, folder, channel);
+                    shell::ShellSession::new(command, limits, &signals, control, folder, channel);
                 session?.serve()?
             } else {
-                script(command, &job, walls, &signals, channel)?
+                run_script(command, &job, limits, &signals, channel)?
             }
         }
     };
     control::send(control.as_fd(), &FromInit::Ended { status }, &[])
 }
 
-fn is_users_directory() -> io::Result<bool> {
+fn has_user_directory() -> io::Result<bool> {
     Ok(fs::metadata(WORK)?.dev() != fs::metadata(BOX)?.dev())
 }
 
-/// A guest that is not ready to be interrupted would die of it; it finds the host's word on its
-/// socket once it is.
+/// Sends SIGINT to a guest that handles it. Without a handler the guest would die; such a guest
+/// reads the host's `Interrupt` from its socket once it is ready.
 fn interrupt(guest: i32) {
-    if catches(guest, Signal::SIGINT as i32) {
-        // It may have ended.
+    if has_handler(guest, Signal::SIGINT as i32) {
+        // Fails if the guest has ended.
         let _ = kill(Pid::from_raw(guest), Signal::SIGINT);
     }
 }
 
-/// Whether a process has a handler for this signal.
-pub(super) fn catches(process: i32, signal: i32) -> bool {
+/// Returns true if a process has a handler for this signal.
+pub(super) fn has_handler(process: i32, signal: i32) -> bool {
     let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
     let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     caught & (1 << (signal - 1)) != 0
 }
 
-fn script(
-    mut command: Command,
-    job: &Job,
-    walls: Walls<'_>,
+fn run_script(
+    mut command: ProgramCommand,
+    job: &WorkerJob,
+    limits: GuestLimits<'_>,
     signals: &Signals,
     channel: UnixStream,
 ) -> io::Result<i32> {
-    let door = broker::door()?;
-    let (script, input) = lay_out(job)?;
+    let listener = broker::bind_listener()?;
+    let (script, input) = write_files(job)?;
     command.arguments.push(script);
     command.arguments.extend(job.args.iter().cloned());
-    let guest = start(&command, walls, Inherited::Input(&input))?;
-    let mut broker = Broker::new(channel, door);
+    let guest = spawn(&command, limits, InheritedFds::Input(&input))?;
+    let mut broker = Broker::new(channel, listener);
     loop {
         broker.relay(&[signals.as_fd()], None)?;
-        if let Signalled::Ended(status) = signals.next(Some(guest))? {
+        if let SignalEvent::Ended(status) = signals.next(Some(guest))? {
             return Ok(status);
         }
     }
 }
 
-fn job(mut channel: &UnixStream) -> io::Result<Job> {
+fn read_job(mut channel: &UnixStream) -> io::Result<WorkerJob> {
     let mut header = [0; FRAME_HEADER_BYTES];
     channel.read_exact(&mut header)?;
     let length = frame_length(header).map_err(io::Error::other)?;
@@ -156,8 +157,9 @@ fn job(mut channel: &UnixStream) -> io::Result<Job> {
     }
 }
 
-/// Code and input as files: no text of the guest's is ever an option or a variable.
-fn lay_out(job: &Job) -> io::Result<(String, File)> {
+/// Writes the code and the input to files, so that no text of the caller becomes an option or an
+/// environment variable. Returns the script's path and the opened input.
+fn write_files(job: &WorkerJob) -> io::Result<(String, File)> {
     let (script, input) = (Path::new(BOX).join("main"), Path::new(BOX).join("input"));
     fs::write(&script, &job.code)?;
     fs::write(&input, if job.input.text() == "null" { "" } else { job.input.text() })?;
@@ -166,43 +168,43 @@ fn lay_out(job: &Job) -> io::Result<(String, File)> {
     Ok((script.display().to_string(), opened))
 }
 
-pub(super) fn start(
-    command: &Command,
-    walls: Walls<'_>,
-    inherited: Inherited<'_>,
+pub(super) fn spawn(
+    command: &ProgramCommand,
+    limits: GuestLimits<'_>,
+    inherited: InheritedFds<'_>,
 ) -> io::Result<i32> {
-    let exec = Exec::new(command)?;
+    let prepared = PreparedCommand::new(command)?;
     if let Some(pid) = sys::fork()? {
         return Ok(pid);
     }
-    let become_it = || -> io::Result<Infallible> {
+    let exec_guest = || -> io::Result<Infallible> {
         setsid()?;
         SigSet::empty().thread_set_mask()?;
-        // The runtime of our own program ignores it.
+        // Rust's runtime ignores SIGPIPE.
         sys::default_signal(Signal::SIGPIPE)?;
-        // Should memory run out, it is the guest that goes; where there is no /proc, whoever has
-        // the most.
+        // If memory runs out, the OOM killer takes the guest, not init. Without /proc, it takes
+        // the largest process.
         let _ = fs::write("/proc/self/oom_score_adj", "1000");
-        if let Some(rules) = walls.rules {
+        if let Some(rules) = limits.rules {
             ruleset::restrict(rules)?;
         }
-        // Everything else is closed by the exec.
+        // All other descriptors are close-on-exec.
         match inherited {
-            Inherited::Channel(channel) => {
-                sys::give(channel.as_fd().try_clone_to_owned()?, CHANNEL_FD)?;
+            InheritedFds::Channel(channel) => {
+                sys::dup_to(channel.as_fd().try_clone_to_owned()?, CHANNEL_FD)?;
             }
-            Inherited::Input(input) => dup2_stdin(input.as_fd())?,
-            Inherited::Cells { lines, reports, state, nowhere } => {
-                sys::give(reports.try_clone()?, REPORTS_FD)?;
-                sys::give(state.try_clone()?, STATE_FD)?;
+            InheritedFds::Input(input) => dup2_stdin(input.as_fd())?,
+            InheritedFds::Cells { lines, reports, state, null } => {
+                sys::dup_to(reports.try_clone()?, REPORTS_FD)?;
+                sys::dup_to(state.try_clone()?, STATE_FD)?;
                 dup2_stdin(lines)?;
-                dup2_stdout(nowhere)?;
-                dup2_stderr(nowhere)?;
+                dup2_stdout(null)?;
+                dup2_stderr(null)?;
             }
         }
-        sys::limit(libc::RLIMIT_NOFILE, walls.open_files)?;
-        exec.run()
+        sys::lower_limit(libc::RLIMIT_NOFILE, limits.open_files)?;
+        prepared.run()
     };
-    let _ = become_it();
+    let _ = exec_guest();
     sys::exit_now(127)
 }

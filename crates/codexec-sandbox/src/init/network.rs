@@ -1,4 +1,4 @@
-//! A network with nothing in it but one listener.
+//! A network namespace that contains only one listener.
 
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::fd::OwnedFd;
@@ -7,14 +7,16 @@ use nix::errno::Errno;
 use nix::sched::{CloneFlags, unshare};
 
 use crate::control::PROXY_PORT;
-use crate::hull::errno_of;
+use crate::shared_layers::errno_of;
 use crate::sys;
 
-/// THREAT[PKG-1]: the way to anywhere is this listener, and whoever holds its descriptor accepts
-/// from it, in whichever network it lives itself.
-pub(super) fn own() -> Result<OwnedFd, Errno> {
+/// Enters a new network namespace and binds the listener.
+///
+/// THREAT[PKG-1]: the guest can connect only to this listener. The host accepts on its descriptor
+/// from another network namespace.
+pub(super) fn unshare_with_listener() -> Result<OwnedFd, Errno> {
     unshare(CloneFlags::CLONE_NEWNET)?;
-    sys::raise_loopback()?;
+    sys::bring_up_loopback()?;
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, PROXY_PORT)).map_err(errno_of)?;
     Ok(listener.into())
 }

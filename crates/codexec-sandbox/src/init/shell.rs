@@ -1,19 +1,18 @@
-//! A shell that is kept for a session: it is given one cell after the other, as lines on its
-//! standard input, and says on a descriptor of its own how each ended.
+//! The shell of a session. The shell reads one cell after the other as lines on stdin, and reports
+//! on a separate descriptor how each ended.
 //!
-//! The shell is an interactive one, because that can be brought back to its prompt in the middle
-//! of a cell.
+//! The shell is interactive, because an interactive shell can be brought back to its prompt in the
+//! middle of a cell.
 //!
 //! THREAT[SES-8]: processes that earlier cells have left running have the shell's user and may
-//! have its descriptors, but no say in a later cell. Its lines come in packets on a socket, which
-//! cannot be opened through `/proc`; a report counts only if the shell's own process wrote it,
-//! and if it has the key that came with the cell's line; and the files of a cell are on a mount
-//! that the guest cannot write.
+//! have its descriptors, but cannot affect a later cell. Commands arrive as packets on a socket,
+//! which cannot be opened through `/proc`. A report counts only if the shell's own process wrote
+//! it, with the key that came with the cell. The guest cannot write the files of a cell.
 
 mod cells;
 mod processes;
+mod shell_process;
 mod stop;
-mod voice;
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
@@ -22,86 +21,89 @@ use std::time::{Duration, Instant};
 
 use codexec_types::{Cell, CellEnding, FromGuest, Json, Thrown, ThrownCode};
 
-use super::guest::Walls;
-use super::signals::{Signalled, Signals};
+use super::guest::GuestLimits;
+use super::signals::{SignalEvent, Signals};
 use crate::broker::{self, Broker, Order};
-use crate::control::{self, Command, FromInit};
-use cells::{Cells, Streams};
-use processes::Processes;
-use stop::Stopping;
-use voice::{Shell, report_line};
+use crate::control::{self, FromInit, ProgramCommand};
+use cells::{CellFiles, CellStreams};
+use processes::ProcessTable;
+use shell_process::{ShellProcess, report_line};
+use stop::StoppingShell;
 
-/// What a shell reads before its first cell.
+/// The script that a shell sources before its first cell.
 const DRIVER: &str = include_str!("shell/driver.bash");
 
-/// Beside what a shell gets for one script.
+/// The arguments in addition to those of a shell for one script.
 const ARGUMENTS: [&str; 4] = ["--noediting", "-i", "+H", "+m"];
 
-pub(super) struct Session<'a> {
-    command: Command,
-    walls: Walls<'a>,
+pub(super) struct ShellSession<'a> {
+    command: ProgramCommand,
+    limits: GuestLimits<'a>,
     signals: &'a Signals,
-    /// To the host, beside the guest's socket.
+    /// The control socket to the host.
     control: &'a OwnedFd,
     broker: Broker,
-    cells: Cells,
-    shell: Shell,
-    running: Option<Running>,
+    cells: CellFiles,
+    shell: ShellProcess,
+    running: Option<RunningCell>,
 }
 
-/// The cell that runs.
-struct Running {
+/// The running cell.
+struct RunningCell {
     number: u32,
     key: String,
-    before: Processes,
-    /// How often it was interrupted.
+    /// The processes that were there before the cell.
+    before: ProcessTable,
+    /// How often the cell was interrupted.
     round: u32,
-    stopping: Option<Stopping>,
-    /// Its line, while the shell is not ready for it.
+    stopping: Option<StoppingShell>,
+    /// The command that runs the cell, while the shell is not ready for it.
     line: Option<String>,
-    /// So that the host sees no end of its output before the shell has opened it.
-    _streams: Streams,
+    /// Held so that the host sees no end of file before the shell has opened the output.
+    _streams: CellStreams,
 }
 
-impl<'a> Session<'a> {
-    /// `folder` is where only this process can write, and the guest read.
+impl<'a> ShellSession<'a> {
+    /// Starts a shell. Only this process can write `folder`; the guest can read it.
     pub(super) fn new(
-        mut command: Command,
-        walls: Walls<'a>,
+        mut command: ProgramCommand,
+        limits: GuestLimits<'a>,
         signals: &'a Signals,
         control: &'a OwnedFd,
         folder: OwnedFd,
         channel: UnixStream,
-    ) -> io::Result<Session<'a>> {
+    ) -> io::Result<ShellSession<'a>> {
         command.arguments.extend(ARGUMENTS.map(str::to_owned));
-        let broker = Broker::with_orders(channel, broker::door()?);
-        let cells = Cells::new(folder);
-        let shell = Shell::start(&command, walls, &cells, None)?;
-        Ok(Session { command, walls, signals, control, broker, cells, shell, running: None })
+        let broker = Broker::with_orders(channel, broker::bind_listener()?);
+        let cells = CellFiles::new(folder);
+        let shell = ShellProcess::start(&command, limits, &cells, None)?;
+        let running = None;
+        Ok(ShellSession { command, limits, signals, control, broker, cells, shell, running })
     }
 
-    /// Until the shell has ended in a way that it cannot be replaced: its wait status.
+    /// Serves the session until the shell has ended and cannot be replaced. Returns the shell's
+    /// wait status.
     pub(super) fn serve(mut self) -> io::Result<i32> {
         loop {
             let stopping = self.running.as_ref().and_then(|running| running.stopping.as_ref());
-            let deadline = stopping.and_then(Stopping::next_round);
+            let deadline = stopping.and_then(StoppingShell::next_signal_at);
             let mut until: Vec<BorrowedFd<'_>> = vec![self.signals.as_fd()];
-            until.extend(self.shell.voices());
+            until.extend(self.shell.open_sockets());
             self.broker.relay(&until, deadline)?;
             if self.broker.is_host_gone() {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
-            self.hear_shell()?;
-            while let Some(order) = self.broker.order() {
+            self.handle_reports()?;
+            while let Some(order) = self.broker.next_order() {
                 match order {
-                    Order::Cell(cell) => self.begin(&cell)?,
+                    Order::Cell(cell) => self.begin_cell(&cell)?,
                     Order::Interrupt => self.interrupt()?,
                 }
             }
             if deadline.is_some_and(|at| Instant::now() >= at) {
-                self.insist();
+                self.signal_again();
             }
-            if let Some(Signalled::Ended(status)) = self.signals.waiting(Some(self.shell.pid))?
+            if let Some(SignalEvent::Ended(status)) = self.signals.try_next(Some(self.shell.pid))?
                 && !self.replace_shell(status)?
             {
                 return Ok(status);
@@ -109,46 +111,46 @@ impl<'a> Session<'a> {
         }
     }
 
-    fn begin(&mut self, cell: &Cell) -> io::Result<()> {
+    fn begin_cell(&mut self, cell: &Cell) -> io::Result<()> {
         if self.running.is_some() {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let (number, key) = (cell.number, cell.key.clone());
-        let before = Processes::now();
-        self.shell.forget_state();
-        match self.cells.lay_out(cell) {
+        let before = ProcessTable::read();
+        self.shell.clear_state();
+        match self.cells.write_cell(cell) {
             Ok((line, streams)) => {
-                let [out, err] = streams.to_read();
+                let [out, err] = streams.read_ends();
                 control::send(self.control.as_fd(), &FromInit::Streams, &[out, err])?;
                 let (round, stopping, line) = (0, None, Some(line));
                 let _streams = streams;
                 self.running =
-                    Some(Running { number, key, before, round, stopping, line, _streams });
-                self.tell_line();
+                    Some(RunningCell { number, key, before, round, stopping, line, _streams });
+                self.send_cell_line();
                 Ok(())
             }
             Err(error) => {
                 self.cells.clear(cell);
-                let message = format!("the code could not be given to the shell: {error}");
+                let message = format!("cannot write the cell's files for the shell: {error}");
                 let thrown =
                     Thrown { code: ThrownCode::RuntimeError, message, at: None, stack: None };
-                self.broker.say(&FromGuest::CellEnded { key, ending: CellEnding::Threw(thrown) })
+                self.broker.send(&FromGuest::CellEnded { key, ending: CellEnding::Threw(thrown) })
             }
         }
     }
 
-    /// Gives the shell the line of the cell, once it is ready to be stopped.
-    fn tell_line(&mut self) {
+    /// Sends the cell's command to the shell, once the shell has its handlers for stopping.
+    fn send_cell_line(&mut self) {
         let Some(running) = &mut self.running else { return };
         if self.shell.is_ready
             && let Some(line) = running.line.take()
         {
-            self.shell.tell(&line);
-            self.shell.tell(&report_line(0));
+            self.shell.send_line(&line);
+            self.shell.send_line(&report_line(0));
         }
     }
 
-    /// Stops the cell that runs, and what it has started. What earlier cells have started stays.
+    /// Stops the running cell and the processes it has started. Processes of earlier cells stay.
     fn interrupt(&mut self) -> io::Result<()> {
         let Some(running) = &mut self.running else { return Ok(()) };
         if running.round > 0 {
@@ -156,34 +158,34 @@ impl<'a> Session<'a> {
         }
         running.round = 1;
         if running.line.take().is_some() {
-            return self.end(0);
+            return self.end_cell(0);
         }
         let Some(frozen) = stop::freeze(self.shell.pid, &running.before) else {
-            // THREAT[SES-9]: rather no session than one command more.
+            // THREAT[SES-9]: ends the session rather than let one more command run.
             stop::kill_shell(self.shell.pid);
             return Ok(());
         };
-        self.shell.tell_round(running.round);
+        self.shell.request_report(running.round);
         running.stopping = Some(frozen.interrupt());
         Ok(())
     }
 
-    /// Tells a shell again that does not stop. The host's patience ends it.
-    fn insist(&mut self) {
+    /// Sends the stop signal again to a shell that did not stop. The host's timeout ends the shell
+    /// if that does not help either.
+    fn signal_again(&mut self) {
         let Some(running) = &mut self.running else { return };
         let Some(stopping) = &mut running.stopping else { return };
         running.round += 1;
-        stopping.insist();
-        // Only a report that the shell makes after the signal has reached it says that none is on
-        // its way to the next cell.
-        self.shell.tell_round(running.round);
+        stopping.signal_again();
+        // Only a report made after this signal proves that no signal is left to hit the next cell.
+        self.shell.request_report(running.round);
     }
 
-    fn hear_shell(&mut self) -> io::Result<()> {
-        for report in self.shell.hear() {
+    fn handle_reports(&mut self) -> io::Result<()> {
+        for report in self.shell.read_reports() {
             if report.is_ready() {
                 self.shell.is_ready = true;
-                self.tell_line();
+                self.send_cell_line();
                 continue;
             }
             let Some(running) = &self.running else { continue };
@@ -191,15 +193,15 @@ impl<'a> Session<'a> {
                 continue;
             }
             if report.key != running.key {
-                // Somebody has taken the cell's line away: it has not run.
+                // Another process has read the cell's command, so the cell has not run.
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            self.end(report.status)?;
+            self.end_cell(report.status)?;
         }
         Ok(())
     }
 
-    fn end(&mut self, status: i32) -> io::Result<()> {
+    fn end_cell(&mut self, status: i32) -> io::Result<()> {
         let Some(running) = self.running.take() else { return Ok(()) };
         self.cells.clear_files(running.number, &running.key);
         let ending = match status {
@@ -207,26 +209,26 @@ impl<'a> Session<'a> {
             0 => CellEnding::Returned(Json::null()),
             status => CellEnding::Exited(status),
         };
-        self.broker.say(&FromGuest::CellEnded { key: running.key, ending })
+        self.broker.send(&FromGuest::CellEnded { key: running.key, ending })
     }
 
-    /// A shell that ended in the middle of a cell, and could say what it knew, is followed by one
-    /// that knows it. `false` if there is nothing to go on with.
+    /// Replaces a shell that ended in the middle of a cell by a new one with the same state.
+    /// Returns false if the old shell has not dumped its state completely.
     fn replace_shell(&mut self, status: i32) -> io::Result<bool> {
-        self.hear_shell()?;
-        let Some(state) = self.shell.whole_state() else { return Ok(false) };
+        self.handle_reports()?;
+        let Some(state) = self.shell.take_complete_state() else { return Ok(false) };
         if self.running.is_none() {
             return Ok(false);
         }
-        self.shell = Shell::start(&self.command, self.walls, &self.cells, Some(&state))?;
-        self.end(exit_status(status))?;
+        self.shell = ShellProcess::start(&self.command, self.limits, &self.cells, Some(&state))?;
+        self.end_cell(exit_status(status))?;
         Ok(true)
     }
 }
 
-/// As a shell tells it of its children.
+/// Converts a wait status to an exit status, as a shell does for its children.
 ///
-/// THREAT[SES-8]: whoever ends the shell by a signal does not make the cell a success.
+/// THREAT[SES-8]: a cell whose shell was killed by a signal has not succeeded.
 fn exit_status(status: i32) -> i32 {
     match status & 0x7f {
         0 => (status >> 8) & 0xff,
@@ -234,8 +236,8 @@ fn exit_status(status: i32) -> i32 {
     }
 }
 
-/// How long a signal may take to do its work, under load.
-const PATIENCE: Duration = Duration::from_millis(500);
+/// How long a signal may take to have its effect, under load.
+const SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 
 #[cfg(test)]
 mod tests;

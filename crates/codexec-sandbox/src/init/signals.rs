@@ -9,13 +9,13 @@ use nix::unistd::Pid;
 
 use crate::sys;
 
-/// What process 1 hears: that a child has ended, or that the host wants the guest to end, or to
-/// stop what it does.
+/// The signals to init: a child has ended (SIGCHLD), or the host wants the guest to end (SIGTERM)
+/// or to be interrupted (SIGINT).
 pub(super) struct Signals(SignalFd);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Signalled {
-    /// The guest's first process has ended; its wait status.
+pub(super) enum SignalEvent {
+    /// The guest's first process has ended, with this wait status.
     Ended(i32),
     Interrupt,
     Other,
@@ -23,16 +23,16 @@ pub(super) enum Signalled {
 
 impl Signals {
     pub(super) fn new() -> Result<Signals, Errno> {
-        let mut heard = SigSet::empty();
-        heard.add(Signal::SIGCHLD);
-        heard.add(Signal::SIGTERM);
-        heard.add(Signal::SIGINT);
-        heard.thread_block()?;
-        SignalFd::with_flags(&heard, SfdFlags::SFD_CLOEXEC).map(Signals)
+        let mut set = SigSet::empty();
+        set.add(Signal::SIGCHLD);
+        set.add(Signal::SIGTERM);
+        set.add(Signal::SIGINT);
+        set.thread_block()?;
+        SignalFd::with_flags(&set, SfdFlags::SFD_CLOEXEC).map(Signals)
     }
 
-    /// The next signal, if there is one.
-    pub(super) fn waiting(&self, guest: Option<i32>) -> Result<Option<Signalled>, Errno> {
+    /// Returns the next signal, if one is pending.
+    pub(super) fn try_next(&self, guest: Option<i32>) -> Result<Option<SignalEvent>, Errno> {
         let mut fds = [PollFd::new(self.0.as_fd(), PollFlags::POLLIN)];
         match poll(&mut fds, PollTimeout::ZERO) {
             Ok(0) | Err(Errno::EINTR) => Ok(None),
@@ -42,15 +42,17 @@ impl Signals {
     }
 
     /// Waits for the next signal.
-    pub(super) fn next(&self, guest: Option<i32>) -> Result<Signalled, Errno> {
+    pub(super) fn next(&self, guest: Option<i32>) -> Result<SignalEvent, Errno> {
         match self.0.read_signal() {
-            Ok(Some(heard)) if heard.ssi_signo == Signal::SIGTERM as u32 => {
-                // Everything in our namespace but ourselves; nobody there is fine, too.
+            Ok(Some(info)) if info.ssi_signo == Signal::SIGTERM as u32 => {
+                // Signals everything in our PID namespace but ourselves. Fails if that is nothing.
                 let _ = kill(Pid::from_raw(-1), Signal::SIGTERM);
-                Ok(Signalled::Other)
+                Ok(SignalEvent::Other)
             }
-            Ok(Some(heard)) if heard.ssi_signo == Signal::SIGINT as u32 => Ok(Signalled::Interrupt),
-            Ok(_) | Err(Errno::EINTR) => Ok(bury(guest).map_or(Signalled::Other, Signalled::Ended)),
+            Ok(Some(info)) if info.ssi_signo == Signal::SIGINT as u32 => Ok(SignalEvent::Interrupt),
+            Ok(_) | Err(Errno::EINTR) => {
+                Ok(reap(guest).map_or(SignalEvent::Other, SignalEvent::Ended))
+            }
             Err(errno) => Err(errno),
         }
     }
@@ -62,12 +64,13 @@ impl AsFd for Signals {
     }
 }
 
-/// Reaps all that have ended, orphans included.
-fn bury(guest: Option<i32>) -> Option<i32> {
+/// Reaps ended children, orphans included, until there are none left or the guest is reaped.
+/// Returns the guest's wait status.
+fn reap(guest: Option<i32>) -> Option<i32> {
     loop {
         let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         let ended = waitid(Id::All, flags).ok()?.pid()?.as_raw();
-        let status = sys::wait_status(ended)?;
+        let status = sys::reap_status(ended)?;
         if Some(ended) == guest {
             return Some(status);
         }

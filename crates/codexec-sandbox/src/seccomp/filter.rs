@@ -1,12 +1,12 @@
-//! A list of calls as a program for the kernel. The kernel tries the program on every call there
-//! is when it is loaded, and each guest loads it anew, so it looks calls up by halving the list:
-//! with a long row of comparisons, loading took longer than anything else a worker does.
+//! Compiles a list of calls to a BPF program. The kernel runs the program for every system call
+//! number when it is loaded, and each guest loads it again. The program therefore uses a binary
+//! search: with a linear one, loading took longer than all other steps of a worker's start.
 
 use std::collections::BTreeMap;
 
 use seccompiler::sock_filter;
 
-use super::{Form, Test, Verdict};
+use super::{ArgumentPattern, ArgumentTest, SyscallVerdict};
 
 const LOAD: u16 = 0x20;
 const JUMP: u16 = 0x05;
@@ -19,7 +19,7 @@ pub(super) const ALLOW: u32 = 0x7fff_0000;
 const KILL_PROCESS: u32 = 0x8000_0000;
 const ERROR: u32 = 0x0005_0000;
 
-/// Where the number of the call, the machine and the arguments stand in what a filter sees.
+/// The offsets of the fields of `struct seccomp_data`.
 pub(super) const NUMBER: u32 = 0;
 pub(super) const MACHINE: u32 = 4;
 pub(super) const ARGUMENTS: u32 = 16;
@@ -32,42 +32,43 @@ pub(super) fn machine() -> Option<u32> {
     }
 }
 
-pub(super) fn compile(list: &BTreeMap<u32, Verdict>) -> Option<Vec<sock_filter>> {
+pub(super) fn compile(list: &BTreeMap<u32, SyscallVerdict>) -> Option<Vec<sock_filter>> {
     let mut program = vec![
         load(MACHINE),
         sock_filter { code: JUMP_IF_EQUAL, jt: 1, jf: 0, k: machine()? },
         end(KILL_PROCESS),
         load(NUMBER),
     ];
-    program.extend(tree(&pieces(list)));
+    program.extend(compile_search(&to_ranges(list)));
     Some(program)
 }
 
-/// The numbers of all calls cut into pieces, each with its first number: `None` is refused.
-fn pieces(list: &BTreeMap<u32, Verdict>) -> Vec<(u32, Option<Verdict>)> {
-    let mut pieces = vec![(0, None)];
+/// Splits all call numbers into ranges with the same verdict, each with its first number. `None`
+/// means refused.
+fn to_ranges(list: &BTreeMap<u32, SyscallVerdict>) -> Vec<(u32, Option<SyscallVerdict>)> {
+    let mut ranges = vec![(0, None)];
     for (&number, &verdict) in list {
-        for piece in [(number, Some(verdict)), (number + 1, None)] {
-            if pieces.last().is_some_and(|(first, _)| *first == piece.0) {
-                pieces.pop();
+        for range in [(number, Some(verdict)), (number + 1, None)] {
+            if ranges.last().is_some_and(|(first, _)| *first == range.0) {
+                ranges.pop();
             }
-            if pieces.last().is_none_or(|(_, before)| *before != piece.1) {
-                pieces.push(piece);
+            if ranges.last().is_none_or(|(_, before)| *before != range.1) {
+                ranges.push(range);
             }
         }
     }
-    pieces
+    ranges
 }
 
-/// Which half, again and again.
-fn tree(pieces: &[(u32, Option<Verdict>)]) -> Vec<sock_filter> {
-    let (lower, upper) = match pieces {
+/// Compiles a binary search.
+fn compile_search(ranges: &[(u32, Option<SyscallVerdict>)]) -> Vec<sock_filter> {
+    let (lower, upper) = match ranges {
         [] => return refuse(libc::EPERM),
-        [(_, verdict)] => return leaf(*verdict),
+        [(_, verdict)] => return compile_verdict(*verdict),
         more => more.split_at(more.len() / 2),
     };
     let first = upper.first().map_or(0, |(first, _)| *first);
-    let (lower, upper) = (tree(lower), tree(upper));
+    let (lower, upper) = (compile_search(lower), compile_search(upper));
     let over = u32::try_from(lower.len()).unwrap_or(u32::MAX);
     let mut program = vec![
         sock_filter { code: JUMP_IF_AT_LEAST, jt: 0, jf: 1, k: first },
@@ -78,18 +79,18 @@ fn tree(pieces: &[(u32, Option<Verdict>)]) -> Vec<sock_filter> {
     program
 }
 
-fn leaf(verdict: Option<Verdict>) -> Vec<sock_filter> {
+fn compile_verdict(verdict: Option<SyscallVerdict>) -> Vec<sock_filter> {
     match verdict {
         None => refuse(libc::EPERM),
-        Some(Verdict::Allowed) => vec![end(ALLOW)],
-        Some(Verdict::Unknown) => refuse(libc::ENOSYS),
-        Some(Verdict::If { argument, test }) => {
+        Some(SyscallVerdict::Allowed) => vec![end(ALLOW)],
+        Some(SyscallVerdict::Unknown) => refuse(libc::ENOSYS),
+        Some(SyscallVerdict::If { argument, test }) => {
             let mut program = vec![load(ARGUMENTS + 8 * u32::from(argument))];
             let jump = |code, k, jt, jf| sock_filter { code, jt, jf, k };
             match test {
-                Test::Is(value) => program.push(jump(JUMP_IF_EQUAL, value, 1, 0)),
-                Test::HasNoBit(bits) => program.push(jump(JUMP_IF_ANY_BIT, bits, 0, 1)),
-                Test::IsNone(values) => {
+                ArgumentTest::Equals(value) => program.push(jump(JUMP_IF_EQUAL, value, 1, 0)),
+                ArgumentTest::HasNoBit(bits) => program.push(jump(JUMP_IF_ANY_BIT, bits, 0, 1)),
+                ArgumentTest::NoneOf(values) => {
                     for value in values {
                         program.push(jump(JUMP_IF_EQUAL, *value, 0, 1));
                         program.extend(refuse(libc::EPERM));
@@ -102,21 +103,22 @@ fn leaf(verdict: Option<Verdict>) -> Vec<sock_filter> {
             program.push(end(ALLOW));
             program
         }
-        Some(Verdict::Fits(forms)) => {
-            let mut program: Vec<sock_filter> = forms.iter().flat_map(|form| fits(form)).collect();
+        Some(SyscallVerdict::IfMatches(patterns)) => {
+            let compiled = patterns.iter().flat_map(|pattern| compile_pattern(pattern));
+            let mut program: Vec<sock_filter> = compiled.collect();
             program.extend(refuse(libc::EPERM));
             program
         }
     }
 }
 
-/// Allows what fits; anything else goes on behind it.
-fn fits(form: Form) -> Vec<sock_filter> {
+/// Compiles a pattern: allows a call that matches, and otherwise continues after the pattern.
+fn compile_pattern(pattern: ArgumentPattern) -> Vec<sock_filter> {
     let mut program = vec![end(ALLOW)];
-    for (argument, values) in form.iter().rev() {
+    for (argument, values) in pattern.iter().rev() {
         let mut test = vec![load(ARGUMENTS + 8 * u32::from(*argument))];
         for (at, value) in values.iter().enumerate() {
-            // Over the values that are left, and over the way out.
+            // Jumps over the remaining values and over the jump to the end.
             let jt = u8::try_from(values.len() - at).unwrap_or(u8::MAX);
             test.push(sock_filter { code: JUMP_IF_EQUAL, jt, jf: 0, k: *value });
         }

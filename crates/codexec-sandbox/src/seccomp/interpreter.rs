@@ -1,9 +1,9 @@
 use std::collections::BTreeMap;
 
-use super::{Test, Verdict, allowed, number};
+use super::{ArgumentTest, SyscallVerdict, allow_all, number};
 
-/// What an interpreter without files, processes and network needs: memory, time, randomness,
-/// and the one socket that it already has.
+/// The calls of an interpreter without files, processes and network: memory, time, randomness, and
+/// its one open socket.
 const ALLOWED: &[libc::c_long] = &[
     libc::SYS_brk,
     libc::SYS_clock_gettime,
@@ -39,18 +39,18 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_poll,
 ];
 
-pub(super) fn list() -> BTreeMap<u32, Verdict> {
-    let mut list = allowed(ALLOWED);
-    // Memory may never become code.
-    let no_exec = Test::HasNoBit(libc::PROT_EXEC.unsigned_abs());
-    // The one ioctl that the standard library needs: non-blocking mode.
-    let non_blocking = Test::Is(u32::try_from(libc::FIONBIO).unwrap_or(0));
+pub(super) fn list() -> BTreeMap<u32, SyscallVerdict> {
+    let mut list = allow_all(ALLOWED);
+    // No executable memory.
+    let no_exec = ArgumentTest::HasNoBit(libc::PROT_EXEC.unsigned_abs());
+    // The only ioctl that the standard library needs: non-blocking mode.
+    let non_blocking = ArgumentTest::Equals(u32::try_from(libc::FIONBIO).unwrap_or(0));
     for (call, argument, test) in [
         (libc::SYS_mmap, 2, no_exec),
         (libc::SYS_mprotect, 2, no_exec),
         (libc::SYS_ioctl, 1, non_blocking),
     ] {
-        list.insert(number(call), Verdict::If { argument, test });
+        list.insert(number(call), SyscallVerdict::If { argument, test });
     }
     list
 }

@@ -1,8 +1,8 @@
 use std::collections::BTreeMap;
 
-use super::{Test, Verdict, allowed, number};
+use super::{ArgumentTest, SyscallVerdict, allow_all, number};
 
-/// What ordinary programs need: files, memory, threads, processes, signals, pipes, and sockets
+/// The calls of ordinary programs: files, memory, threads, processes, signals, pipes, and sockets
 /// that stay inside the sandbox.
 const ALLOWED: &[libc::c_long] = &[
     libc::SYS_accept,
@@ -91,7 +91,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_mkdirat,
     libc::SYS_mlock,
     libc::SYS_mlock2,
-    // Memory may become code, as just-in-time compilers need it.
+    // Executable memory is allowed, because just-in-time compilers need it.
     libc::SYS_mmap,
     libc::SYS_mprotect,
     libc::SYS_mremap,
@@ -191,7 +191,7 @@ const ALLOWED: &[libc::c_long] = &[
     libc::SYS_writev,
 ];
 
-/// The old names of some of these.
+/// Older variants of some of these calls.
 #[cfg(target_arch = "x86_64")]
 const OLD: &[libc::c_long] = &[
     libc::SYS_access,
@@ -230,10 +230,10 @@ const OLD: &[libc::c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLD: &[libc::c_long] = &[];
 
-/// Libraries try these first and then do without.
+/// Calls that fail with ENOSYS: libraries try them and have a fallback.
 ///
-/// THREAT[ZYG-3]: a room shows directories of the host, and whoever watches one hears what the
-/// host opens and runs there. A filter sees no paths, so nothing can be watched.
+/// THREAT[ZYG-3]: the rootfs contains directories of the host, and a watch on one would report
+/// what the host opens and runs there. A filter sees no paths, so all watches are refused.
 const UNKNOWN: &[libc::c_long] = &[
     libc::SYS_clone3,
     libc::SYS_fanotify_init,
@@ -247,12 +247,13 @@ const UNKNOWN: &[libc::c_long] = &[
     libc::SYS_openat2,
 ];
 
-/// THREAT[ZYG-3]: the same, by the older way of a signal; and a lease holds up whoever else opens
-/// the file.
+/// THREAT[ZYG-3]: dnotify watches a directory by signals; and a lease delays other processes that
+/// open the file.
 const WATCHING: &[u32] = &[libc::F_SETLEASE.unsigned_abs(), libc::F_NOTIFY.unsigned_abs()];
 
-/// THREAT[FIL-4]: in a directory of the user's, a program that runs with the rights of its owner
-/// would be the user's. These give a file its mode, with this argument.
+/// The calls that set a file's mode, with the position of the mode argument.
+///
+/// THREAT[FIL-4]: a set-user-ID program in the user's directory would run with the user's rights.
 const MODES: &[(libc::c_long, u8)] = &[
     (libc::SYS_openat, 3),
     (libc::SYS_fchmod, 1),
@@ -270,7 +271,7 @@ const MODES: &[(libc::c_long, u8)] = &[
 ];
 const SET_ID: u32 = 0o6000;
 
-/// Threads and processes, but never a namespace.
+/// `clone` may create threads and processes, but no namespaces.
 const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -279,31 +280,34 @@ const NAMESPACES: libc::c_int = libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET;
 
-/// THREAT[ESC-6]: no typing into a terminal, should one ever be there.
+/// TIOCSTI and TIOCLINUX.
+///
+/// THREAT[ESC-6]: a guest cannot inject input into a terminal, should it ever have one.
 const TYPING: &[u32] = &[0x5412, 0x541c];
 
-pub(super) fn list() -> BTreeMap<u32, Verdict> {
-    let mut list = allowed(ALLOWED);
-    list.extend(allowed(OLD));
-    list.extend(UNKNOWN.iter().map(|call| (number(*call), Verdict::Unknown)));
+pub(super) fn list() -> BTreeMap<u32, SyscallVerdict> {
+    let mut list = allow_all(ALLOWED);
+    list.extend(allow_all(OLD));
+    list.extend(UNKNOWN.iter().map(|call| (number(*call), SyscallVerdict::Unknown)));
     for (call, argument) in MODES {
-        let verdict = Verdict::If { argument: *argument, test: Test::HasNoBit(SET_ID) };
+        let verdict =
+            SyscallVerdict::If { argument: *argument, test: ArgumentTest::HasNoBit(SET_ID) };
         list.insert(number(*call), verdict);
     }
-    // Unlike these, other families are not all confined by a network namespace.
-    let unix = Test::Is(libc::AF_UNIX.unsigned_abs());
+    // Only Unix sockets: a network namespace does not confine all other families.
+    let unix = ArgumentTest::Equals(libc::AF_UNIX.unsigned_abs());
     for (call, argument, test) in [
-        (libc::SYS_clone, 0, Test::HasNoBit(NAMESPACES.unsigned_abs())),
+        (libc::SYS_clone, 0, ArgumentTest::HasNoBit(NAMESPACES.unsigned_abs())),
         (libc::SYS_socket, 0, unix),
         (libc::SYS_socketpair, 0, unix),
-        (libc::SYS_ioctl, 1, Test::IsNone(TYPING)),
-        (libc::SYS_fcntl, 1, Test::IsNone(WATCHING)),
-        (libc::SYS_prctl, 0, Test::IsNone(&[PR_SET_MM])),
+        (libc::SYS_ioctl, 1, ArgumentTest::NoneOf(TYPING)),
+        (libc::SYS_fcntl, 1, ArgumentTest::NoneOf(WATCHING)),
+        (libc::SYS_prctl, 0, ArgumentTest::NoneOf(&[PR_SET_MM])),
     ] {
-        list.insert(number(call), Verdict::If { argument, test });
+        list.insert(number(call), SyscallVerdict::If { argument, test });
     }
     list
 }
 
-/// It moves what `/proc` shows of a process.
+/// Changes what `/proc` shows of a process.
 const PR_SET_MM: u32 = 35;

@@ -1,4 +1,4 @@
-//! A filter beside a guest's own, for where there are no cgroups.
+//! A second filter, for guests on hosts without cgroups.
 
 use seccompiler::{BpfProgram, sock_filter};
 
@@ -10,16 +10,18 @@ use super::number;
 
 pub(super) const SMALL_BYTES: u32 = 16 << 10;
 
-/// THREAT[RES-9]: pages of shared anonymous memory stay when they are unmapped or dropped with
-/// `MADV_DONTNEED`, and no file in `/proc` counts them then. Shared files still work: they lie in
-/// the workspace, whose size is bounded. Small pieces are let through, as programs have a few of
-/// them; a process can have only so many mappings.
-pub(super) fn program() -> Option<BpfProgram> {
+/// Refuses large mappings of shared anonymous memory.
+///
+/// THREAT[RES-9]: pages of shared anonymous memory stay allocated when they are unmapped or dropped
+/// with `MADV_DONTNEED`, and no file in `/proc` counts them then. Shared mappings of files still
+/// work, because the workspace has a limited size. Small mappings are allowed, because programs
+/// need a few of them and the number of mappings per process is limited.
+pub(super) fn compile() -> Option<BpfProgram> {
     let jump = |code, k, jt, jf| sock_filter { code, jt, jf, k };
     let (shared, anonymous) = (libc::MAP_SHARED.unsigned_abs(), libc::MAP_ANONYMOUS.unsigned_abs());
     let mut program = vec![
         load(MACHINE),
-        // A guest's own filter kills what is made for another machine.
+        // The guest's main filter kills calls of other architectures.
         jump(JUMP_IF_EQUAL, machine()?, 0, 10),
         load(NUMBER),
         jump(JUMP_IF_EQUAL, number(libc::SYS_mmap), 0, 8),

@@ -1,14 +1,13 @@
-//! The system calls around mounts that have no safe wrapper in the crates we use.
+//! The system calls for mounts that have no safe wrapper in the crates we use.
 
 use std::ffi::CStr;
 use std::os::fd::{AsFd as _, AsRawFd, BorrowedFd, OwnedFd};
 
 use nix::errno::Errno;
 
-use super::{fd_of, own};
+use super::{take_ownership, to_fd};
 
-/// Copies the mount at `path`, with all that is mounted below it if so asked. The copy is
-/// attached nowhere.
+/// Makes a detached copy of the mount at `path`, with the mounts below it if `is_recursive`.
 pub(crate) fn clone_tree(path: BorrowedFd<'_>, is_recursive: bool) -> Result<OwnedFd, Errno> {
     const CLONE: libc::c_int = 1;
     let recursive = if is_recursive { libc::AT_RECURSIVE } else { 0 };
@@ -16,17 +15,17 @@ pub(crate) fn clone_tree(path: BorrowedFd<'_>, is_recursive: bool) -> Result<Own
     // SAFETY: an empty path and plain integers.
     let result =
         unsafe { libc::syscall(libc::SYS_open_tree, path.as_raw_fd(), c"".as_ptr(), flags) };
-    Errno::result(result).map(|fd| own(fd_of(fd)))
+    Errno::result(result).map(|fd| take_ownership(to_fd(fd)))
 }
 
-/// Attaches a detached mount at `target`, which must not be a link.
+/// Attaches a detached mount at `target`, which must not contain symlinks.
 pub(crate) fn move_mount(tree: BorrowedFd<'_>, target: &CStr) -> Result<(), Errno> {
     let target = open_without_links(target)?;
     attach(tree, target.as_fd(), 0)
 }
 
-/// Attaches a detached mount below the mount whose root `target` is. Once that one is taken away,
-/// the new mount stands in its place, and there was no moment without a mount.
+/// Attaches a detached mount beneath the mount with the root `target`. Unmounting that one exposes
+/// the new mount, without a moment in between.
 pub(crate) fn mount_beneath(tree: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Result<(), Errno> {
     const BENEATH: libc::c_int = 0x200;
     attach(tree, target, BENEATH)
@@ -35,7 +34,7 @@ pub(crate) fn mount_beneath(tree: BorrowedFd<'_>, target: BorrowedFd<'_>) -> Res
 fn attach(tree: BorrowedFd<'_>, target: BorrowedFd<'_>, flags: libc::c_int) -> Result<(), Errno> {
     const FROM_EMPTY_PATH: libc::c_int = 0x4;
     const TO_EMPTY_PATH: libc::c_int = 0x40;
-    // SAFETY: two empty texts and plain integers.
+    // SAFETY: two empty strings and plain integers.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_mount,
@@ -49,8 +48,8 @@ fn attach(tree: BorrowedFd<'_>, target: BorrowedFd<'_>, flags: libc::c_int) -> R
     Errno::result(result).map(drop)
 }
 
-/// Sets attributes of a mount, and of all below it if so asked; `users` maps the owners of its
-/// files.
+/// Sets attributes of a mount, and of the mounts below it if `is_recursive`. The user namespace
+/// `users` maps the owners of its files.
 pub(crate) fn set_attributes(
     tree: BorrowedFd<'_>,
     set: u64,
@@ -72,7 +71,7 @@ pub(crate) fn set_attributes(
         users: users.map_or(0, |fd| u64::from(fd.as_raw_fd().unsigned_abs())),
     };
     let flags = libc::AT_EMPTY_PATH | if is_recursive { libc::AT_RECURSIVE } else { 0 };
-    // SAFETY: the attributes live through the call and have the size that we say.
+    // SAFETY: the attributes outlive the call and have the given size.
     let result = unsafe {
         libc::syscall(
             libc::SYS_mount_setattr,
@@ -86,17 +85,17 @@ pub(crate) fn set_attributes(
     Errno::result(result).map(drop)
 }
 
-/// Makes a tmpfs with these options and these attributes of its mount, attached nowhere.
+/// Makes a detached tmpfs with these options and mount attributes.
 pub(crate) fn new_tmpfs(options: &[(&CStr, &CStr)], attributes: u64) -> Result<OwnedFd, Errno> {
     const CLOSE_ON_EXEC: libc::c_int = 1;
     const SET_STRING: libc::c_int = 1;
     const CREATE: libc::c_int = 6;
-    // SAFETY: a text that lives through the call, and a plain integer.
+    // SAFETY: a string that outlives the call, and a plain integer.
     let context = unsafe { libc::syscall(libc::SYS_fsopen, c"tmpfs".as_ptr(), CLOSE_ON_EXEC) };
-    let context = Errno::result(context).map(|fd| own(fd_of(fd)))?;
+    let context = Errno::result(context).map(|fd| take_ownership(to_fd(fd)))?;
     let raw = context.as_raw_fd();
     for (name, value) in options {
-        // SAFETY: two texts that live through the call, and plain integers.
+        // SAFETY: two strings that outlive the call, and plain integers.
         let set = unsafe {
             libc::syscall(libc::SYS_fsconfig, raw, SET_STRING, name.as_ptr(), value.as_ptr(), 0)
         };
@@ -108,16 +107,16 @@ pub(crate) fn new_tmpfs(options: &[(&CStr, &CStr)], attributes: u64) -> Result<O
     Errno::result(made)?;
     // SAFETY: plain integers.
     let tree = unsafe { libc::syscall(libc::SYS_fsmount, raw, CLOSE_ON_EXEC, attributes) };
-    Errno::result(tree).map(|fd| own(fd_of(fd)))
+    Errno::result(tree).map(|fd| take_ownership(to_fd(fd)))
 }
 
-/// Opens `path` only if no part of it is a link.
+/// Opens `path`. Fails if any component of it is a symlink.
 pub(crate) fn open_without_links(path: &CStr) -> Result<OwnedFd, Errno> {
     // SAFETY: open_how is plain data for which all-zero is valid.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
     how.flags = u64::from((libc::O_PATH | libc::O_CLOEXEC).unsigned_abs());
     how.resolve = libc::RESOLVE_NO_SYMLINKS | libc::RESOLVE_NO_MAGICLINKS;
-    // SAFETY: the text and `how` live through the call and have the size that we say.
+    // SAFETY: the string and `how` outlive the call, and `how` has the given size.
     let result = unsafe {
         libc::syscall(
             libc::SYS_openat2,
@@ -127,5 +126,5 @@ pub(crate) fn open_without_links(path: &CStr) -> Result<OwnedFd, Errno> {
             size_of::<libc::open_how>(),
         )
     };
-    Errno::result(result).map(|fd| own(fd_of(fd)))
+    Errno::result(result).map(|fd| take_ownership(to_fd(fd)))
 }

@@ -11,7 +11,7 @@ fn check(schema: Value, fits: &[Value], others: &[Value]) {
     }
     for value in others {
         let flaw = checker.check(&schema, value, "");
-        assert!(matches!(flaw, Err(Flaw::Wrong(_))), "{schema} {value} {flaw:?}");
+        assert!(matches!(flaw, Err(CheckError::Wrong(_))), "{schema} {value} {flaw:?}");
     }
 }
 
@@ -19,7 +19,7 @@ fn check(schema: Value, fits: &[Value], others: &[Value]) {
 #[track_caller]
 fn says(schema: Value, value: Value, sentence: &str) {
     let flaw = Checker::default().check(&schema, &value, "");
-    assert_eq!(flaw, Err(Flaw::Wrong(vec![sentence.to_owned()])));
+    assert_eq!(flaw, Err(CheckError::Wrong(vec![sentence.to_owned()])));
 }
 
 #[test]
@@ -129,7 +129,7 @@ fn objects() {
 }
 
 #[test]
-fn schemas_of_schemas() {
+fn combined_schemas() {
     check(json!({"allOf": [{"minimum": 1}, {"maximum": 2}]}), &[json!(1)], &[json!(0), json!(3)]);
     check(
         json!({"anyOf": [{"type": "string"}, {"minimum": 5}]}),
@@ -149,7 +149,7 @@ fn schemas_of_schemas() {
 }
 
 #[test]
-fn a_rule_that_is_none_and_a_reference_that_leads_nowhere_let_everything_through() {
+fn invalid_keywords_and_unresolved_references_allow_everything() {
     for schema in [
         json!({"type": 5}),
         json!({"type": "no such type"}),
@@ -163,7 +163,7 @@ fn a_rule_that_is_none_and_a_reference_that_leads_nowhere_let_everything_through
 }
 
 #[test]
-fn sentences_name_the_place_and_show_little_of_the_value() {
+fn messages_name_the_path_and_show_little_of_the_value() {
     says(json!({"type": "string"}), json!(5), "arguments: 5 is not of type \"string\"");
     let nested = json!({"properties": {"a": {"items": {"minimum": 1}}}});
     says(nested, json!({"a": [1, 0]}), "`a[1]`: 0 is less than the minimum of 1");
@@ -178,22 +178,23 @@ fn sentences_name_the_place_and_show_little_of_the_value() {
         json!({"x": 1, "y": 1}),
         "`x`, `y` is not a parameter",
     );
-    let Err(Flaw::Wrong(long)) =
+    let Err(CheckError::Wrong(long)) =
         Checker::default().check(&json!({"type": "null"}), &json!("x".repeat(1 << 20)), "input")
     else {
         panic!("it does not fit");
     };
     assert!(long[0].len() < 300 && long[0].starts_with("`input`: \"xxx"), "{}", long[0]);
     let many = json!({"items": {"type": "string"}});
-    let Err(Flaw::Wrong(many)) = Checker::default().check(&many, &json!(vec![1; 100]), "") else {
+    let Err(CheckError::Wrong(many)) = Checker::default().check(&many, &json!(vec![1; 100]), "")
+    else {
         panic!("it does not fit");
     };
     assert_eq!(many.len(), 5);
 }
 
-/// Each would take minutes, or the whole stack, without the budget.
+/// Without the budget, each would take minutes or overflow the stack.
 #[test]
-fn ord_2_no_schema_and_no_value_makes_a_check_work_without_end() {
+fn ord_2_every_check_ends_whatever_the_schema_and_value() {
     let numbers = json!(vec![1; 1_000_000]);
     let all: Vec<Value> = (0..4_000).map(|n| json!({"items": {"not": {"const": n + 2}}})).collect();
     let mut doubling = json!({"$defs": {"d0": {"type": "string"}}, "$ref": "#/$defs/d40"});
@@ -229,8 +230,8 @@ fn ord_2_no_schema_and_no_value_makes_a_check_work_without_end() {
         ),
     ] {
         let shown: String = schema.to_string().chars().take(80).collect();
-        assert_eq!(checker.check(&schema, value, ""), Err(Flaw::TooMuch), "{shown}");
-        assert_eq!(checker.check_quickly(&schema, value, ""), Err(Flaw::TooMuch), "{shown}");
+        assert_eq!(checker.check(&schema, value, ""), Err(CheckError::TooMuch), "{shown}");
+        assert_eq!(checker.check_quickly(&schema, value, ""), Err(CheckError::TooMuch), "{shown}");
     }
     assert_eq!(checker.check(&json!({"items": {"type": "integer"}}), &numbers, ""), Ok(()));
 }

@@ -1,18 +1,18 @@
 use super::*;
 
 #[track_caller]
-fn check(pattern: &str, fits: &[&str], others: &[&str]) {
-    let compiled = compile(pattern).expect("usable");
-    for text in fits {
-        assert!(compiled.is_match(text), "{pattern} fits {text}");
+fn check(pattern: &str, matching: &[&str], others: &[&str]) {
+    let compiled = compile(pattern).expect("a supported pattern");
+    for text in matching {
+        assert!(compiled.is_match(text), "{pattern} matches {text}");
     }
     for text in others {
-        assert!(!compiled.is_match(text), "{pattern} does not fit {text}");
+        assert!(!compiled.is_match(text), "{pattern} does not match {text}");
     }
 }
 
 #[test]
-fn patterns_mean_what_ecmascript_says() {
+fn patterns_match_as_in_ecmascript() {
     check(r"^\d+$", &["12"], &["", "1a", "\u{661}"]);
     check(r"^[\w.-]+@[\w-]+$", &["a.b-c@d"], &["ä@d", "a b@d"]);
     check(r"^a\/b$", &["a/b"], &["ab"]);
@@ -21,7 +21,7 @@ fn patterns_mean_what_ecmascript_says() {
 }
 
 #[test]
-fn ord_2_a_pattern_that_would_be_large_or_cannot_be_run_is_not_used() {
+fn ord_2_large_and_unsupported_patterns_are_not_compiled() {
     for bad in ["(a{1000}){1000}", "(", "a(?=b)", r"(\w)\1", &"a".repeat(PATTERN_BYTES + 1)] {
         assert!(compile(bad).is_none(), "{bad:.40}");
     }
@@ -29,10 +29,10 @@ fn ord_2_a_pattern_that_would_be_large_or_cannot_be_run_is_not_used() {
 }
 
 #[test]
-fn ord_2_no_more_patterns_are_kept_than_the_bound() {
+fn ord_2_the_cache_of_patterns_is_bounded() {
     let patterns = Patterns::default();
-    for number in 0..10 * KEPT {
+    for number in 0..10 * CACHED {
         assert!(patterns.get(&format!("^{number}$")).is_some());
     }
-    assert!(patterns.0.lock().expect("whole").len() <= KEPT);
+    assert!(patterns.0.lock().expect("not poisoned").len() <= CACHED);
 }

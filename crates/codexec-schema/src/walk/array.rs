@@ -1,47 +1,49 @@
-//! Lists.
+//! The keywords for arrays.
 
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
-use super::{TooMuch, Walk};
+use super::{BudgetExceeded, Validator};
 use crate::{
     compare::{equal, hash},
     evaluated::Evaluated,
-    problem::Step,
+    message::PathStep,
 };
 
-impl<'s, 'v> Walk<'s, 'v, '_> {
+impl<'s, 'v> Validator<'s, 'v, '_> {
     pub(super) fn check_array(
         &mut self,
         key: &str,
         rule: &'s Value,
         fields: &'s Map<String, Value>,
         list: &'v [Value],
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         match (key, rule) {
-            // A list of schemas under `items` is how `prefixItems` was called before 2020.
+            // Before 2020-12, a list of schemas under `items` meant `prefixItems`.
             ("prefixItems" | "items", Value::Array(schemas)) => {
                 let mut fits = true;
                 for (index, (schema, value)) in schemas.iter().zip(list).enumerate() {
-                    if let Some(seen) = seen {
-                        seen.items.insert(index);
+                    if let Some(evaluated) = evaluated {
+                        evaluated.items.insert(index);
                     }
-                    fits &= self.apply_at(Step::Index(index), schema, value)?;
+                    fits &= self.apply_at(PathStep::Index(index), schema, value)?;
                 }
                 Ok(fits)
             }
             ("items", rule) => {
                 let before =
                     fields.get("prefixItems").and_then(Value::as_array).map_or(0, Vec::len);
-                self.check_rest(rule, list, before, seen)
+                self.check_rest(rule, list, before, evaluated)
             }
             ("additionalItems", rule) => match fields.get("items") {
-                Some(Value::Array(schemas)) => self.check_rest(rule, list, schemas.len(), seen),
+                Some(Value::Array(schemas)) => {
+                    self.check_rest(rule, list, schemas.len(), evaluated)
+                }
                 Some(_) | None => Ok(true),
             },
-            ("contains", rule) => self.check_contains(rule, fields, list, seen),
+            ("contains", rule) => self.check_contains(rule, fields, list, evaluated),
             ("uniqueItems", Value::Bool(true)) => self.check_unique(list),
             ("minItems" | "maxItems", rule) => Ok(self.check_size(key, rule, list.len(), "items")),
             _ => Ok(true),
@@ -53,15 +55,15 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         schema: &'s Value,
         list: &'v [Value],
         before: usize,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
-        if let Some(seen) = seen {
-            seen.has_all_items = true;
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
+        if let Some(evaluated) = evaluated {
+            evaluated.has_all_items = true;
         }
         let mut fits = true;
         for (index, value) in list.iter().enumerate().skip(before) {
-            fits &= self.apply_at(Step::Index(index), schema, value)?;
-            if !fits && !self.wants_more() {
+            fits &= self.apply_at(PathStep::Index(index), schema, value)?;
+            if !fits && !self.accepts_problems() {
                 break;
             }
         }
@@ -73,37 +75,37 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         schema: &'s Value,
         fields: &'s Map<String, Value>,
         list: &'v [Value],
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let bound = |key| fields.get(key).and_then(Value::as_u64);
         let (least, most) = (bound("minContains").unwrap_or(1), bound("maxContains"));
         let mut count = 0;
         for (index, value) in list.iter().enumerate() {
             if self.try_one(schema, value, &mut None)? {
                 count += 1;
-                if let Some(seen) = seen {
-                    seen.items.insert(index);
+                if let Some(evaluated) = evaluated {
+                    evaluated.items.insert(index);
                 }
             }
         }
         let fits = count >= least && most.is_none_or(|most| count <= most);
         if !fits {
-            self.complain(|| format!("{count} of its items are as `contains` wants them"));
+            self.report_text(|| format!("{count} of its items match `contains`"));
         }
         Ok(fits)
     }
 
-    fn check_unique(&mut self, list: &'v [Value]) -> Result<bool, TooMuch> {
+    fn check_unique(&mut self, list: &'v [Value]) -> Result<bool, BudgetExceeded> {
         let mut known: HashMap<u64, Vec<&Value>> = HashMap::new();
         for value in list {
-            let alike = known.entry(hash(value, &mut self.budget)?).or_default();
-            for other in alike.iter() {
+            let same_hash = known.entry(hash(value, &mut self.budget)?).or_default();
+            for other in same_hash.iter() {
                 if equal(other, value, &mut self.budget)? {
-                    self.complain(|| "has the same item twice".to_owned());
+                    self.report_text(|| "has the same item twice".to_owned());
                     return Ok(false);
                 }
             }
-            alike.push(value);
+            same_hash.push(value);
         }
         Ok(true)
     }
@@ -116,25 +118,25 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         what: &str,
     ) -> bool {
         let Some(bound) = rule.as_f64() else { return true };
-        #[expect(clippy::cast_precision_loss, reason = "nothing here is that long")]
+        #[expect(clippy::cast_precision_loss, reason = "no size is that large")]
         let found = size as f64;
         let (fits, problem) = match key.starts_with("min") {
             true => (found >= bound, "at least"),
             false => (found <= bound, "at most"),
         };
         if !fits {
-            self.complain(|| format!("has {size} {what}; {problem} {rule} are allowed"));
+            self.report_text(|| format!("has {size} {what}; {problem} {rule} are allowed"));
         }
         fits
     }
 
-    /// A part of the value, with its place noted.
+    /// Validates a part of the value, one step below the current path.
     pub(super) fn apply_at(
         &mut self,
-        step: Step<'v>,
+        step: PathStep<'v>,
         schema: &'s Value,
         value: &'v Value,
-    ) -> Result<bool, TooMuch> {
+    ) -> Result<bool, BudgetExceeded> {
         self.path.push(step);
         let fits = self.apply(schema, value, None);
         self.path.pop();

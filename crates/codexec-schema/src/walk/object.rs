@@ -1,32 +1,36 @@
-//! Fields, and what nothing else has looked at.
+//! The keywords for objects, and the `unevaluated...` keywords.
 
 use serde_json::{Map, Value};
 
-use super::{Problem, TooMuch, Walk};
-use crate::{evaluated::Evaluated, problem::Step};
+use super::{BudgetExceeded, Validator, ValueProblem};
+use crate::{evaluated::Evaluated, message::PathStep};
 
-impl<'s, 'v> Walk<'s, 'v, '_> {
+impl<'s, 'v> Validator<'s, 'v, '_> {
     pub(super) fn check_object(
         &mut self,
         key: &str,
         rule: &'s Value,
         fields: &'s Map<String, Value>,
         (value, object): (&'v Value, &'v Map<String, Value>),
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         match (key, rule) {
             ("required", Value::Array(names)) => self.check_required(names, object),
-            ("properties", Value::Object(schemas)) => self.check_properties(schemas, object, seen),
-            ("patternProperties", Value::Object(schemas)) => {
-                self.check_patterns(schemas, object, seen)
+            ("properties", Value::Object(schemas)) => {
+                self.check_properties(schemas, object, evaluated)
             }
-            ("additionalProperties", schema) => self.check_additional(schema, fields, object, seen),
+            ("patternProperties", Value::Object(schemas)) => {
+                self.check_patterns(schemas, object, evaluated)
+            }
+            ("additionalProperties", schema) => {
+                self.check_additional(schema, fields, object, evaluated)
+            }
             ("propertyNames", Value::Object(schema)) => self.check_names(schema, object),
             ("minProperties" | "maxProperties", rule) => {
                 Ok(self.check_size(key, rule, object.len(), "fields"))
             }
             ("dependentSchemas" | "dependentRequired" | "dependencies", Value::Object(rules)) => {
-                self.check_dependencies(rules, (value, object), seen)
+                self.check_dependencies(rules, (value, object), evaluated)
             }
             _ => Ok(true),
         }
@@ -36,13 +40,13 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         &mut self,
         names: &'s [Value],
         object: &'v Map<String, Value>,
-    ) -> Result<bool, TooMuch> {
+    ) -> Result<bool, BudgetExceeded> {
         let mut fits = true;
         for name in names.iter().filter_map(Value::as_str) {
             self.budget.take(1)?;
             if !object.contains_key(name) {
                 fits = false;
-                self.report(Problem::Missing(name));
+                self.report(ValueProblem::Missing(name));
             }
         }
         Ok(fits)
@@ -52,17 +56,17 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         &mut self,
         schemas: &'s Map<String, Value>,
         object: &'v Map<String, Value>,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let mut fits = true;
         for (name, value) in object {
             self.budget.take(1)?;
             let Some(schema) = schemas.get(name) else { continue };
-            if let Some(seen) = seen {
-                seen.fields.insert(name);
+            if let Some(evaluated) = evaluated {
+                evaluated.fields.insert(name);
             }
-            fits &= self.apply_at(Step::Name(name), schema, value)?;
-            if !fits && !self.wants_more() {
+            fits &= self.apply_at(PathStep::Name(name), schema, value)?;
+            if !fits && !self.accepts_problems() {
                 break;
             }
         }
@@ -73,18 +77,18 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         &mut self,
         schemas: &'s Map<String, Value>,
         object: &'v Map<String, Value>,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let mut fits = true;
         for (pattern, schema) in schemas {
             for (name, value) in object {
-                if !self.fits_pattern(pattern, name)? {
+                if !self.matches_pattern(pattern, name)? {
                     continue;
                 }
-                if let Some(seen) = seen {
-                    seen.fields.insert(name);
+                if let Some(evaluated) = evaluated {
+                    evaluated.fields.insert(name);
                 }
-                fits &= self.apply_at(Step::Name(name), schema, value)?;
+                fits &= self.apply_at(PathStep::Name(name), schema, value)?;
             }
         }
         Ok(fits)
@@ -95,12 +99,12 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         schema: &'s Value,
         fields: &'s Map<String, Value>,
         object: &'v Map<String, Value>,
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let schemas = |key| fields.get(key).and_then(Value::as_object);
         let (named, patterns) = (schemas("properties"), schemas("patternProperties"));
-        if let Some(seen) = seen {
-            seen.has_all_fields = true;
+        if let Some(evaluated) = evaluated {
+            evaluated.has_all_fields = true;
         }
         let (mut fits, mut unknown) = (true, Vec::new());
         'fields: for (name, value) in object {
@@ -109,28 +113,28 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
                 continue;
             }
             for pattern in patterns.into_iter().flat_map(Map::keys) {
-                if self.fits_pattern(pattern, name)? {
+                if self.matches_pattern(pattern, name)? {
                     continue 'fields;
                 }
             }
             if *schema == false {
                 unknown.push(name.as_str());
             } else {
-                fits &= self.apply_at(Step::Name(name), schema, value)?;
+                fits &= self.apply_at(PathStep::Name(name), schema, value)?;
             }
-            if !(self.wants_more() || fits && unknown.is_empty()) {
+            if !(self.accepts_problems() || fits && unknown.is_empty()) {
                 return Ok(false);
             }
         }
-        Ok(self.know_all(unknown) && fits)
+        Ok(self.report_unknown(unknown) && fits)
     }
 
     fn check_names(
         &mut self,
         schema: &'s Map<String, Value>,
         object: &'v Map<String, Value>,
-    ) -> Result<bool, TooMuch> {
-        // Names are no values, so only rules for texts are applied to them.
+    ) -> Result<bool, BudgetExceeded> {
+        // Names are strings, so only keywords for strings apply.
         for name in object.keys() {
             for (key, rule) in schema {
                 self.budget.take(1)?;
@@ -142,7 +146,7 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
                     (key, rule) => self.check_text(key, rule, name)?,
                 };
                 if !fits {
-                    self.report(Problem::Unknown(vec![name]));
+                    self.report(ValueProblem::Unknown(vec![name]));
                     return Ok(false);
                 }
             }
@@ -154,8 +158,8 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         &mut self,
         rules: &'s Map<String, Value>,
         (value, object): (&'v Value, &'v Map<String, Value>),
-        seen: &mut Option<&mut Evaluated<'v>>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Option<&mut Evaluated<'v>>,
+    ) -> Result<bool, BudgetExceeded> {
         let mut fits = true;
         for (name, rule) in rules {
             self.budget.take(1)?;
@@ -164,41 +168,41 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
             }
             fits &= match rule {
                 Value::Array(names) => self.check_required(names, object)?,
-                schema => self.apply(schema, value, seen.as_deref_mut())?,
+                schema => self.apply(schema, value, evaluated.as_deref_mut())?,
             };
         }
         Ok(fits)
     }
 
-    /// What no keyword beside it, and none below it in the same place, has looked at.
+    /// Validates what no other keyword of the schema has evaluated.
     pub(super) fn apply_unevaluated(
         &mut self,
         fields: &'s Map<String, Value>,
         value: &'v Value,
-        seen: &mut Evaluated<'v>,
-    ) -> Result<bool, TooMuch> {
+        evaluated: &mut Evaluated<'v>,
+    ) -> Result<bool, BudgetExceeded> {
         match (value, fields.get("unevaluatedProperties"), fields.get("unevaluatedItems")) {
-            (Value::Object(object), Some(schema), _) if !seen.has_all_fields => {
-                seen.has_all_fields = true;
+            (Value::Object(object), Some(schema), _) if !evaluated.has_all_fields => {
+                evaluated.has_all_fields = true;
                 let (mut fits, mut unknown) = (true, Vec::new());
                 for (name, value) in object {
                     self.budget.take(1)?;
-                    if seen.fields.contains(name.as_str()) {
+                    if evaluated.fields.contains(name.as_str()) {
                         continue;
                     }
                     match schema {
                         Value::Bool(false) => unknown.push(name.as_str()),
-                        schema => fits &= self.apply_at(Step::Name(name), schema, value)?,
+                        schema => fits &= self.apply_at(PathStep::Name(name), schema, value)?,
                     }
                 }
-                Ok(self.know_all(unknown) && fits)
+                Ok(self.report_unknown(unknown) && fits)
             }
-            (Value::Array(list), _, Some(schema)) if !seen.has_all_items => {
-                seen.has_all_items = true;
+            (Value::Array(list), _, Some(schema)) if !evaluated.has_all_items => {
+                evaluated.has_all_items = true;
                 let mut fits = true;
                 for (index, value) in list.iter().enumerate() {
-                    if !seen.items.contains(&index) {
-                        fits &= self.apply_at(Step::Index(index), schema, value)?;
+                    if !evaluated.items.contains(&index) {
+                        fits &= self.apply_at(PathStep::Index(index), schema, value)?;
                     }
                 }
                 Ok(fits)
@@ -207,12 +211,12 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         }
     }
 
-    /// Whether there is no field too many.
-    fn know_all(&mut self, unknown: Vec<&'v str>) -> bool {
-        let knows_all = unknown.is_empty();
-        if !knows_all {
-            self.report(Problem::Unknown(unknown));
+    /// Reports unknown fields. Returns true if there are none.
+    fn report_unknown(&mut self, unknown: Vec<&'v str>) -> bool {
+        let is_valid = unknown.is_empty();
+        if !is_valid {
+            self.report(ValueProblem::Unknown(unknown));
         }
-        knows_all
+        is_valid
     }
 }

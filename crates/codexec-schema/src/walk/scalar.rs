@@ -1,28 +1,30 @@
-//! Types, numbers and texts.
+//! The keywords for types, numbers and strings.
 
 use std::cmp::Ordering;
 
 use serde_json::{Map, Number, Value};
 
-use super::{TooMuch, Walk};
+use super::{BudgetExceeded, Validator};
 use crate::{
-    compare::{compare, is_multiple, is_whole},
+    compare::{compare, is_integer, is_multiple},
     examine::TYPES,
+    message::{cut, show},
     pattern,
-    problem::{cut, show},
 };
 
-impl<'s, 'v> Walk<'s, 'v, '_> {
+impl<'s, 'v> Validator<'s, 'v, '_> {
     pub(super) fn check_type(
         &mut self,
         rule: &'s Value,
         value: &'v Value,
-    ) -> Result<bool, TooMuch> {
+    ) -> Result<bool, BudgetExceeded> {
         match rule {
             Value::String(name) => {
                 let fits = is_of_type(value, name);
                 if !fits {
-                    self.complain(|| format!("{} is not of type \"{}\"", show(value), cut(name)));
+                    self.report_text(|| {
+                        format!("{} is not of type \"{}\"", show(value), cut(name))
+                    });
                 }
                 Ok(fits)
             }
@@ -31,7 +33,7 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
                 let mut each = names.iter().filter_map(Value::as_str);
                 let fits = each.any(|name| is_of_type(value, name));
                 if !fits {
-                    self.complain(|| {
+                    self.report_text(|| {
                         format!("{} is not of one of the types {}", show(value), show(rule))
                     });
                 }
@@ -49,7 +51,7 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         number: &'v Number,
     ) -> bool {
         let Value::Number(bound) = rule else { return true };
-        // In draft 4 the two that exclude are true or false.
+        // In draft 4, `exclusiveMinimum` and `exclusiveMaximum` are booleans.
         let is_strict = |key: &str| fields.get(key).is_some_and(|strict| *strict == true);
         let order = compare(number, bound);
         let (fits, problem) = match key {
@@ -71,7 +73,7 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
             _ => return true,
         };
         if !fits {
-            self.complain(|| format!("{number} {problem} {bound}"));
+            self.report_text(|| format!("{number} {problem} {bound}"));
         }
         fits
     }
@@ -81,7 +83,7 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         key: &str,
         rule: &'s Value,
         text: &'v str,
-    ) -> Result<bool, TooMuch> {
+    ) -> Result<bool, BudgetExceeded> {
         match (key, rule) {
             ("minLength" | "maxLength", rule) => {
                 let Some(bound) = rule.as_f64() else { return Ok(true) };
@@ -93,16 +95,18 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
                     _ => (length <= bound, "longer"),
                 };
                 if !fits {
-                    self.complain(|| {
+                    self.report_text(|| {
                         format!("{:?} is {problem} than {rule} characters", cut(text))
                     });
                 }
                 Ok(fits)
             }
-            ("pattern", Value::String(wanted)) => {
-                let fits = self.fits_pattern(wanted, text)?;
+            ("pattern", Value::String(pattern)) => {
+                let fits = self.matches_pattern(pattern, text)?;
                 if !fits {
-                    self.complain(|| format!("{:?} does not match {:?}", cut(text), cut(wanted)));
+                    self.report_text(|| {
+                        format!("{:?} does not match {:?}", cut(text), cut(pattern))
+                    });
                 }
                 Ok(fits)
             }
@@ -110,15 +114,19 @@ impl<'s, 'v> Walk<'s, 'v, '_> {
         }
     }
 
-    /// Whether a text matches. A pattern that cannot be used matches everything.
-    pub(super) fn fits_pattern(&mut self, wanted: &str, text: &str) -> Result<bool, TooMuch> {
-        let steps = pattern::count_steps(text).ok_or(TooMuch)?;
+    /// Returns true if the pattern matches. An unsupported pattern matches everything.
+    pub(super) fn matches_pattern(
+        &mut self,
+        pattern: &str,
+        text: &str,
+    ) -> Result<bool, BudgetExceeded> {
+        let steps = pattern::count_steps(text).ok_or(BudgetExceeded)?;
         self.budget.take(steps)?;
-        Ok(self.patterns.get(wanted).is_none_or(|compiled| compiled.is_match(text)))
+        Ok(self.patterns.get(pattern).is_none_or(|compiled| compiled.is_match(text)))
     }
 }
 
-/// A type that nobody knows is every value's.
+/// Returns true if a value has this type. Every value has an unknown type.
 fn is_of_type(value: &Value, name: &str) -> bool {
     if !TYPES.contains(&name) {
         return true;
@@ -126,7 +134,7 @@ fn is_of_type(value: &Value, name: &str) -> bool {
     match value {
         Value::Null => name == "null",
         Value::Bool(_) => name == "boolean",
-        Value::Number(number) => name == "number" || (name == "integer" && is_whole(number)),
+        Value::Number(number) => name == "number" || (name == "integer" && is_integer(number)),
         Value::String(_) => name == "string",
         Value::Array(_) => name == "array",
         Value::Object(_) => name == "object",

@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn draft() -> Draft {
-    Draft {
+fn draft() -> ScriptDraft {
+    ScriptDraft {
         name: "s".to_owned(),
         description: String::new(),
         language: Language::Python,
@@ -17,17 +17,17 @@ fn draft() -> Draft {
 }
 
 #[track_caller]
-fn check(draft: Draft, said: &str) {
-    let err = draft.checked().unwrap_err();
-    assert_eq!((err.to_string().as_str(), err.code()), (said, "INVALID_SCRIPT"));
+fn check(draft: ScriptDraft, message: &str) {
+    let err = draft.validate().unwrap_err();
+    assert_eq!((err.to_string().as_str(), err.code()), (message, "INVALID_SCRIPT"));
 }
 
 #[test]
-fn everything_has_an_end() {
+fn every_field_has_a_limit() {
     let tags = |count: usize| (0..count).map(|number| number.to_string()).collect::<Vec<_>>();
     let packages = |count: usize| (0..count).map(|number| format!("p{number}")).collect::<Vec<_>>();
     let schema = |bytes: usize| json!({"description": "x".repeat(bytes - 18)});
-    let largest = Draft {
+    let largest = ScriptDraft {
         description: "x".repeat(4096),
         code: "x".repeat(1 << 20),
         tags: tags(50),
@@ -35,66 +35,69 @@ fn everything_has_an_end() {
         parameters: Some(schema(65_536)),
         ..draft()
     };
-    assert!(largest.checked().is_ok());
+    assert!(largest.validate().is_ok());
     check(
-        Draft { code: "x".repeat((1 << 20) + 1), ..draft() },
+        ScriptDraft { code: "x".repeat((1 << 20) + 1), ..draft() },
         "`code` has 1048577 bytes; at most 1048576 are allowed",
     );
     check(
-        Draft { description: "x".repeat(4097), ..draft() },
+        ScriptDraft { description: "x".repeat(4097), ..draft() },
         "`description` has 4097 bytes; at most 4096 are allowed",
     );
-    check(Draft { tags: tags(51), ..draft() }, "`tags` has 51 entries; at most 50 are allowed");
     check(
-        Draft { packages: packages(101), ..draft() },
+        ScriptDraft { tags: tags(51), ..draft() },
+        "`tags` has 51 entries; at most 50 are allowed",
+    );
+    check(
+        ScriptDraft { packages: packages(101), ..draft() },
         "`packages` has 101 entries; at most 100 are allowed",
     );
     check(
-        Draft { parameters: Some(schema(65_537)), ..draft() },
+        ScriptDraft { parameters: Some(schema(65_537)), ..draft() },
         "`parameters` has 65537 bytes; at most 65536 are allowed",
     );
 }
 
 #[test]
-fn tags_are_short_visible_and_different() {
-    let tags = |tags: &[&str]| Draft {
+fn tags_are_short_visible_and_unique() {
+    let tags = |tags: &[&str]| ScriptDraft {
         tags: tags.iter().map(|tag| (*tag).to_owned()).collect(),
         ..draft()
     };
-    assert!(tags(&[&"ä".repeat(64), "two words"]).checked().is_ok());
-    let (_, meta, _) = tags(&["x", "X", "y", "x"]).checked().unwrap();
+    assert!(tags(&[&"ä".repeat(64), "two words"]).validate().is_ok());
+    let (_, meta, _) = tags(&["x", "X", "y", "x"]).validate().unwrap();
     assert_eq!(meta.tags, ["x", "y"]);
     for bad in ["", " x", "x\n", "a\tb", "a\u{200b}b", "\u{202e}x", "\u{1b}[2J", &"x".repeat(65)] {
-        let err = tags(&[bad]).checked().unwrap_err();
+        let err = tags(&[bad]).validate().unwrap_err();
         assert_eq!(err.code(), "INVALID_SCRIPT", "{bad:?}");
     }
 }
 
 #[test]
-fn scr_4_a_package_is_a_name_and_nothing_that_an_installer_obeys() {
+fn scr_4_packages_are_names_and_never_options_or_urls() {
     for bad in ["a; touch x", "--index-url=http://127.0.0.1:1", "../a", "git+https://x.invalid/a"] {
         let packages = vec!["pandas".to_owned(), bad.to_owned()];
-        let err = Draft { packages, ..draft() }.checked().unwrap_err();
-        assert!(err.to_string().starts_with("`packages` has a name that is none: "), "{err}");
+        let err = ScriptDraft { packages, ..draft() }.validate().unwrap_err();
+        assert!(err.to_string().starts_with("`packages` has an invalid name: "), "{err}");
     }
-    let bash = Draft { language: Language::Bash, packages: vec!["jq".to_owned()], ..draft() };
+    let bash = ScriptDraft { language: Language::Bash, packages: vec!["jq".to_owned()], ..draft() };
     check(
         bash,
-        "`packages` has a name that is none: bash code has no packages of its own; packages are \
-         for python and node",
+        "`packages` has an invalid name: bash code has no packages of its own; packages are for \
+         python and node",
     );
 }
 
 #[test]
-fn an_execution_is_named_by_its_id() {
-    let from = |id: &str| Draft { source_execution_id: Some(id.to_owned()), ..draft() };
-    assert!(from("exec_a1b2c3").checked().is_ok());
+fn the_source_execution_is_a_valid_id() {
+    let from = |id: &str| ScriptDraft { source_execution_id: Some(id.to_owned()), ..draft() };
+    assert!(from("exec_a1b2c3").validate().is_ok());
     for bad in ["", "exec_", "../../x", "exec_a/b", "sess_a1", "exec_a\0"] {
-        assert!(from(bad).checked().is_err(), "{bad:?}");
+        assert!(from(bad).validate().is_err(), "{bad:?}");
     }
 }
 
 #[test]
-fn code_must_be_there() {
-    check(Draft { code: " \n".to_owned(), ..draft() }, "`code` must not be empty");
+fn code_must_not_be_empty() {
+    check(ScriptDraft { code: " \n".to_owned(), ..draft() }, "`code` must not be empty");
 }

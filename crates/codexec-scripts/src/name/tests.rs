@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn a_name_becomes_a_folder() {
+fn names_are_converted_to_slugs() {
     for (name, slug) in [
         ("parse-excel-report", "parse-excel-report"),
         ("Parse Excel Report", "parse-excel-report"),
@@ -28,7 +28,7 @@ fn every_slug_is_its_own_slug() {
 }
 
 #[test]
-fn a_name_has_an_end() {
+fn the_length_of_a_name_is_limited() {
     assert!(ScriptName::parse(&"a".repeat(64)).is_ok());
     let err = ScriptName::parse(&"a".repeat(9_000)).unwrap_err();
     assert!(err.to_string().len() < 300, "{err}");

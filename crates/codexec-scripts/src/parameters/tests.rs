@@ -16,49 +16,49 @@ fn schema() -> Value {
 }
 
 #[track_caller]
-fn wrong(input: &Value, said: &str) {
-    let wrong = check(&Checker::default(), &schema(), input).unwrap_err();
-    assert_eq!(wrong.first().map(String::as_str), Some(said));
+fn fails(input: &Value, message: &str) {
+    let problems = check(&Checker::default(), &schema(), input).unwrap_err();
+    assert_eq!(problems.first().map(String::as_str), Some(message));
     let all = "parameters: path (required), pages, mode";
-    assert_eq!(wrong.last().map(String::as_str), Some(all));
+    assert_eq!(problems.last().map(String::as_str), Some(all));
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place_and_what_is_allowed() {
+fn problems_name_the_path_and_what_is_allowed() {
     check(&Checker::default(), &schema(), &json!({"path": "a", "pages": [1], "mode": "safe"}))
         .unwrap();
-    wrong(&json!({}), "`input.path` is missing");
-    wrong(&json!(null), "`input`: null is not of type \"object\"");
-    wrong(&json!({"path": 1}), "`input.path`: 1 is not of type \"string\"");
-    wrong(
+    fails(&json!({}), "`input.path` is missing");
+    fails(&json!(null), "`input`: null is not of type \"object\"");
+    fails(&json!({"path": 1}), "`input.path`: 1 is not of type \"string\"");
+    fails(
         &json!({"path": "a", "pages": [1, 0]}),
         "`input.pages[1]`: 0 is less than the minimum of 1",
     );
-    wrong(&json!({"path": "a", "mode": "x"}), "`input.mode` must be one of [\"fast\",\"safe\"]");
-    wrong(&json!({"path": "a", "else": 1}), "`input.else` is not a parameter");
+    fails(&json!({"path": "a", "mode": "x"}), "`input.mode` must be one of [\"fast\",\"safe\"]");
+    fails(&json!({"path": "a", "else": 1}), "`input.else` is not a parameter");
 }
 
 #[test]
-fn a_message_has_an_end_and_nothing_invisible() {
+fn messages_are_short_and_have_no_hidden_characters() {
     let input = json!({"path": "a", "mode": "\u{202e}".repeat(9_000) + &"x".repeat(9_000)});
     let wrong = check(&Checker::default(), &schema(), &input).unwrap_err().join(" ");
     assert!(wrong.len() < 1_000 && !wrong.contains('\u{202e}'), "{wrong}");
 }
 
 #[test]
-fn scr_5_an_input_that_would_be_checked_for_minutes_is_refused() {
+fn scr_5_an_input_that_takes_minutes_to_check_is_refused() {
     let all: Vec<Value> =
         (0..4_000).map(|n| json!({"not": {"required": [format!("a{n}")]}})).collect();
     let items = json!({"type": "array", "items": {"allOf": all}});
     let schema = json!({"type": "object", "properties": {"list": items}});
-    examine_parameters(&schema).unwrap();
+    validate_parameters(&schema).unwrap();
     let input = json!({"list": vec![json!({"b": 1}); 100_000]});
     let wrong = check(&Checker::default(), &schema, &input).unwrap_err();
     assert!(wrong[0].starts_with("`input` is too much work"), "{wrong:?}");
 }
 
 #[test]
-fn scr_5_a_schema_that_works_without_end_or_looks_elsewhere_is_refused() {
+fn scr_5_a_schema_that_takes_too_long_or_refers_elsewhere_is_refused() {
     let mut deep = json!({"type": "string"});
     for _ in 0..100 {
         deep = json!({"properties": {"x": deep}});
@@ -82,7 +82,7 @@ fn scr_5_a_schema_that_works_without_end_or_looks_elsewhere_is_refused() {
         deep,
         doubling,
     ] {
-        let refused = examine_parameters(&bad).unwrap_err();
+        let refused = validate_parameters(&bad).unwrap_err();
         assert!(!refused.is_empty(), "{bad}");
     }
 }

@@ -3,7 +3,7 @@ use std::path::PathBuf;
 use codexec_types::Language;
 
 use super::*;
-use crate::{Draft, Library};
+use crate::{Library, ScriptDraft};
 
 /// Name, tags, description and code of each script.
 const SCRIPTS: &[(&str, &str, &str, &str)] = &[
@@ -18,7 +18,7 @@ async fn search(query: &str) -> Vec<(String, &'static str)> {
     let home = tempfile::tempdir().unwrap();
     let library = Library::at(PathBuf::from(home.path()));
     for (name, tags, description, code) in SCRIPTS {
-        let draft = Draft {
+        let draft = ScriptDraft {
             name: (*name).to_owned(),
             description: (*description).to_owned(),
             language: Language::Python,
@@ -42,7 +42,7 @@ async fn check(query: &str, expected: &[(&str, &str)]) {
 }
 
 #[tokio::test]
-async fn a_name_counts_more_than_a_tag_a_description_and_code() {
+async fn names_rank_above_tags_descriptions_and_code() {
     check(
         "excel",
         &[
@@ -56,7 +56,7 @@ async fn a_name_counts_more_than_a_tag_a_description_and_code() {
 }
 
 #[tokio::test]
-async fn other_forms_and_beginnings_of_words_are_found() {
+async fn stems_and_prefixes_match() {
     check("Parsing", &[("parse-excel-report", "name_match")]).await;
     check("compress databases", &[("backup-db", "description_match")]).await;
     check("pic", &[("resize", "description_match")]).await;
@@ -66,13 +66,13 @@ async fn other_forms_and_beginnings_of_words_are_found() {
 }
 
 #[tokio::test]
-async fn what_has_more_of_the_words_stands_first() {
+async fn scripts_with_more_of_the_words_rank_first() {
     let found = search("mail the excel file").await;
     assert_eq!(found.first().map(|(name, _)| name.as_str()), Some("monthly"));
 }
 
 #[tokio::test]
-async fn operators_are_words_like_others_and_nothing_is_found_by_chance() {
+async fn operators_are_ordinary_words() {
     for query in ["zzz", "\"", "* OR 1=1 --x", "NEAR(zzz)", "\u{0}"] {
         let found = search(query).await;
         let by_name = found.iter().filter(|(_, how)| *how == "name_match").count();
@@ -89,27 +89,27 @@ async fn a_query_without_words_lists_everything_in_order() {
 }
 
 #[tokio::test]
-async fn an_endless_query_is_cut() {
+async fn a_long_query_is_truncated() {
     let words = |count: usize| (0..count).map(|number| format!("z{number}z ")).collect::<String>();
     assert_eq!(search(&(words(23) + "excel")).await.len(), 3);
     assert_eq!(search(&(words(24) + "excel")).await.len(), 0);
 }
 
 #[test]
-fn what_a_script_no_longer_says_no_longer_finds_it() {
+fn removed_words_no_longer_match() {
     let mut lexicon = Lexicon::default();
-    let places = |words: &[&str]| Places {
-        words: words.iter().map(|word| (Relevance::Tag, (*word).into())).collect(),
+    let script = |words: &[&str]| ScriptWords {
+        words: words.iter().map(|word| (MatchedField::Tag, (*word).into())).collect(),
     };
-    let (first, second) = (places(&["alpha", "shared"]), places(&["shared"]));
+    let (first, second) = (script(&["alpha", "shared"]), script(&["shared"]));
     let numbers = [lexicon.add(&first), lexicon.add(&second)];
-    let having = |lexicon: &Lexicon, word: &str| {
-        lexicon.fits(word).unwrap().iter().map(Fit::is_any).collect::<Vec<_>>()
+    let matching = |lexicon: &Lexicon, word: &str| {
+        lexicon.score(word).unwrap().iter().map(MatchScore::is_match).collect::<Vec<_>>()
     };
-    assert_eq!(having(&lexicon, "shared"), [true, true]);
+    assert_eq!(matching(&lexicon, "shared"), [true, true]);
     lexicon.remove(numbers[0], &first);
-    assert_eq!(having(&lexicon, "alpha"), [false, false]);
-    assert_eq!(having(&lexicon, "shared"), [false, true]);
+    assert_eq!(matching(&lexicon, "alpha"), [false, false]);
+    assert_eq!(matching(&lexicon, "shared"), [false, true]);
     assert_eq!(lexicon.add(&second), numbers[0]);
     for number in numbers {
         lexicon.remove(number, &second);

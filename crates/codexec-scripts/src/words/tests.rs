@@ -5,7 +5,7 @@ fn check(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn texts_are_split_where_people_see_words() {
+fn texts_are_split_into_words() {
     check("parse-excel_report", &["parse", "excel", "report"]);
     check("parseHTMLReport v2", &["parse", "html", "report", "parsehtmlreport", "v2"]);
     check("Grüße, WELT!", &["grüße", "welt"]);
@@ -14,7 +14,7 @@ fn texts_are_split_where_people_see_words() {
 }
 
 #[test]
-fn forms_of_a_word_have_one_stem() {
+fn inflected_words_have_the_same_stem() {
     for word in ["parse", "parses", "parsed", "parsing", "parser", "parsers"] {
         assert_eq!(stem(word), "pars");
     }
@@ -24,7 +24,7 @@ fn forms_of_a_word_have_one_stem() {
 }
 
 #[test]
-fn only_so_much_code_is_read() {
+fn only_the_beginning_of_the_code_is_searched() {
     let code: String = (0..2_000).map(|number| format!("w{number} ")).collect();
     assert_eq!(code_words(&code).len(), 500);
     assert_eq!(code_words(&("ä".repeat(64 << 10) + " word")).len(), 1);

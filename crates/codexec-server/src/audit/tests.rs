@@ -7,7 +7,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn lines_follow_each_other_in_a_file_of_its_owners_alone() {
+fn lines_are_appended_to_a_private_file() {
     let home = tempfile::tempdir().expect("a directory");
     let path = home.path().join("new/folder/audit.jsonl");
     append(&path, "one\n").expect("written");
@@ -19,7 +19,7 @@ fn lines_follow_each_other_in_a_file_of_its_owners_alone() {
 }
 
 #[test]
-fn what_is_no_file_of_ours_is_left_alone() {
+fn symlinks_and_special_files_are_not_written() {
     let home = tempfile::tempdir().expect("a directory");
     let (target, link) = (home.path().join("target"), home.path().join("link"));
     std::fs::write(&target, "theirs").expect("written");
@@ -33,7 +33,7 @@ fn what_is_no_file_of_ours_is_left_alone() {
 }
 
 #[test]
-fn a_long_line_is_left_out_and_a_long_file_put_aside() {
+fn a_long_line_is_left_out_and_a_long_file_is_rotated() {
     let home = tempfile::tempdir().expect("a directory");
     let path = home.path().join("audit.jsonl");
     let fits = "x".repeat(MAX_LINE_BYTES);
@@ -45,5 +45,5 @@ fn a_long_line_is_left_out_and_a_long_file_put_aside() {
     append(&path, "last").expect("written");
     append(&path, "new\n").expect("written");
     assert_eq!(std::fs::read_to_string(&path).expect("text"), "new\n");
-    assert_eq!(old(&path).metadata().expect("a file").len(), MAX_FILE_BYTES);
+    assert_eq!(rotated_path(&path).metadata().expect("a file").len(), MAX_FILE_BYTES);
 }

@@ -1,15 +1,18 @@
-//! Executions in the shape that MCPProxy's clients know.
+//! Formats executions as MCPProxy does.
 
 use codexec_types::{Limit, Outcome, Thrown};
 use serde_json::{Map, Value};
 
-use super::refused::Refused;
-use super::{Came, CodeExecution};
-use crate::{Budget, Execution, explanation};
+use super::refusal::CodeRefusal;
+use super::{CodeExecution, CodeExecutionStatus};
+use crate::{FinishedExecution, TextBudget, explain_outcome};
 
-/// `{"ok": true, "value": ..}` or `{"ok": false, "error": {"code": .., "message": .., "stack": ..}}`.
-/// Only what a budget has cut has one more key, `"truncated": true`.
-pub(super) fn of(execution: &Execution, budget: Option<Budget>) -> CodeExecution {
+/// Formats `{"ok": true, "value": ..}` or `{"ok": false, "error": {"code": .., "message": ..,
+/// "stack": ..}}`. Only a result that the budget has cut has one more key, `"truncated": true`.
+pub(super) fn from_execution(
+    execution: &FinishedExecution,
+    budget: Option<TextBudget>,
+) -> CodeExecution {
     let written = execution.output.text().trim_end_matches('\n');
     // Two texts share one budget.
     let budget = budget.map(|budget| if written.is_empty() { budget } else { budget.halved() });
@@ -19,33 +22,37 @@ pub(super) fn of(execution: &Execution, budget: Option<Budget>) -> CodeExecution
         None => text.to_owned(),
     };
     let text = match &execution.outcome {
-        Outcome::Returned(value) => fine(value.text(), cut(value.text())),
-        Outcome::Threw(thrown) => threw(execution, thrown, budget, &whole),
-        Outcome::Stopped(limit) => stopped(execution, *limit),
+        Outcome::Returned(value) => format_value(value.text(), cut(value.text())),
+        Outcome::Threw(thrown) => format_thrown(execution, thrown, budget, &whole),
+        Outcome::Stopped(limit) => format_stopped(execution, *limit),
         Outcome::Exited { .. } | Outcome::Crashed(_) | Outcome::Cancelled => {
             let code = execution.outcome.code().unwrap_or("RUNTIME_ERROR");
-            failed(code, &explanation(execution), None)
+            format_error(code, &explain_outcome(execution), None)
         }
     };
     CodeExecution {
         text,
         output: cut(written),
         images: execution.images.shown.clone(),
-        came: if execution.outcome.code().is_none() { Came::Fine } else { Came::Failed },
+        came: if execution.outcome.code().is_none() {
+            CodeExecutionStatus::Fine
+        } else {
+            CodeExecutionStatus::Failed
+        },
     }
 }
 
-pub(super) fn of_refusal(refused: &Refused) -> CodeExecution {
+pub(super) fn from_refusal(refused: &CodeRefusal) -> CodeExecution {
     CodeExecution {
-        text: failed(refused.code, &refused.message, None),
+        text: format_error(refused.code, &refused.message, None),
         output: String::new(),
         images: Vec::new(),
-        came: Came::Refused,
+        came: CodeExecutionStatus::Refused,
     }
 }
 
-/// The value's own text, so that no number is rounded on its way.
-fn fine(value: &str, shown: String) -> String {
+/// Copies the value's own text, so that no number is rounded on the way.
+fn format_value(value: &str, shown: String) -> String {
     if shown == value {
         return format!("{{\"ok\":true,\"value\":{value}}}");
     }
@@ -53,41 +60,46 @@ fn fine(value: &str, shown: String) -> String {
     format!("{{\"ok\":true,\"value\":{shown},\"truncated\":true}}")
 }
 
-fn threw(execution: &Execution, thrown: &Thrown, budget: Option<Budget>, whole: &str) -> String {
+fn format_thrown(
+    execution: &FinishedExecution,
+    thrown: &Thrown,
+    budget: Option<TextBudget>,
+    whole: &str,
+) -> String {
     let place = thrown.at.map(|at| format!("at line {}, column {}", at.line, at.column));
     let is_text_wrong = thrown.stack.is_none();
     let message = match &place {
-        // Where a text is no program is the most useful thing about it.
+        // A syntax error has no stack, so its position goes into the message.
         Some(place) if is_text_wrong => format!("{} {place}", thrown.message),
         Some(_) | None => thrown.message.clone(),
     };
     let stack = thrown.stack.clone().or(place);
     let code = execution.outcome.code().unwrap_or("RUNTIME_ERROR");
-    let Some(half) = budget.map(Budget::halved) else {
-        return failed(code, &message, stack.as_deref());
+    let Some(half) = budget.map(TextBudget::halved) else {
+        return format_error(code, &message, stack.as_deref());
     };
     let stack = stack.map(|stack| half.cut(&stack, whole));
-    failed(code, &half.cut(&message, whole), stack.as_deref())
+    format_error(code, &half.cut(&message, whole), stack.as_deref())
 }
 
-/// The sentences that MCPProxy prints, where it has some.
-fn stopped(execution: &Execution, limit: Limit) -> String {
+/// Uses MCPProxy's messages, where it has some.
+fn format_stopped(execution: &FinishedExecution, limit: Limit) -> String {
     match limit {
-        Limit::Wall => failed(limit.code(), "JavaScript execution timed out", None),
+        Limit::Wall => format_error(limit.code(), "JavaScript execution timed out", None),
         Limit::ToolCalls => {
             let most = execution.limits.tool_calls;
             let message = format!("Exceeded maximum tool calls limit ({most})");
-            failed(limit.code(), &message, None)
+            format_error(limit.code(), &message, None)
         }
-        // It knows one kind of time.
-        Limit::Cpu => failed(Limit::Wall.code(), &explanation(execution), None),
+        // MCPProxy knows only one kind of timeout.
+        Limit::Cpu => format_error(Limit::Wall.code(), &explain_outcome(execution), None),
         Limit::Memory | Limit::Processes | Limit::OpenFiles | Limit::Disk | Limit::Output => {
-            failed(limit.code(), &explanation(execution), None)
+            format_error(limit.code(), &explain_outcome(execution), None)
         }
     }
 }
 
-fn failed(code: &str, message: &str, stack: Option<&str>) -> String {
+fn format_error(code: &str, message: &str, stack: Option<&str>) -> String {
     let mut error = Map::new();
     error.insert("code".to_owned(), code.into());
     error.insert("message".to_owned(), message.into());

@@ -1,4 +1,4 @@
-//! Which words may be searched for.
+//! The rules for search words.
 
 use codexec_types::{Ask, CallCode, CallError};
 
@@ -7,7 +7,7 @@ pub(super) const MAX_WORDS: usize = 100;
 
 pub(super) fn check(ask: &Ask) -> Result<(), CallError> {
     match ask {
-        Ask::Discover { words } if words.len() > MAX_WORDS => Err(wrong(format!(
+        Ask::Discover { words } if words.len() > MAX_WORDS => Err(invalid_args(format!(
             "Too many search words: there are {}; at most {MAX_WORDS} are allowed",
             words.len()
         ))),
@@ -20,7 +20,7 @@ pub(super) fn check(ask: &Ask) -> Result<(), CallError> {
 fn check_text(text: &str) -> Result<(), CallError> {
     let chars = text.chars().count();
     if chars > MAX_CHARS {
-        return Err(wrong(format!(
+        return Err(invalid_args(format!(
             "Search query too long: it has {chars} characters; at most {MAX_CHARS} are allowed"
         )));
     }
@@ -28,14 +28,14 @@ fn check_text(text: &str) -> Result<(), CallError> {
         |c: &char| c.is_ascii_alphanumeric() || c.is_ascii_whitespace() || matches!(c, '_' | '-');
     match text.chars().find(|c| !is_allowed(c)) {
         None => Ok(()),
-        Some(c) => Err(wrong(format!(
+        Some(c) => Err(invalid_args(format!(
             "Invalid characters in search query: {c:?}; allowed are letters and digits of ASCII, \
              spaces, `_` and `-`"
         ))),
     }
 }
 
-fn wrong(message: String) -> CallError {
+fn invalid_args(message: String) -> CallError {
     CallError::new(CallCode::InvalidArgs, message)
 }
 

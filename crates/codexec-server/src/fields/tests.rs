@@ -18,7 +18,7 @@ fn check(arguments: Value, expected: &str) {
 }
 
 #[test]
-fn good_arguments() {
+fn valid_arguments_are_parsed() {
     check(json!({"code": "1"}), "1 None None None");
     check(
         json!({"code": "1", "timeout_ms": 5.0, "language": "javascript", "allowed_tools": []}),
@@ -28,7 +28,7 @@ fn good_arguments() {
 }
 
 #[test]
-fn every_complaint_names_the_field_and_what_is_allowed() {
+fn every_error_names_the_field_and_what_is_allowed() {
     check(json!({}), "error: code: it is missing; it must be a string");
     check(json!({"code": 5}), "error: code: 5 is not allowed; it must be a string");
     check(

@@ -8,7 +8,7 @@ fn image(mime: ImageType, bytes: &[u8]) -> Image {
     Image { mime, base64: STANDARD.encode(bytes) }
 }
 
-fn pushed(all: impl IntoIterator<Item = Image>) -> (usize, u32) {
+fn push_all(all: impl IntoIterator<Item = Image>) -> (usize, u32) {
     let mut images = Images::default();
     for image in all {
         images.push(image);
@@ -17,62 +17,62 @@ fn pushed(all: impl IntoIterator<Item = Image>) -> (usize, u32) {
 }
 
 #[test]
-fn no_more_than_ten_are_shown_and_the_rest_is_counted() {
-    assert_eq!(pushed((0..13).map(|_| image(ImageType::Png, PNG))), (10, 3));
+fn at_most_ten_images_are_returned_and_the_rest_is_counted() {
+    assert_eq!(push_all((0..13).map(|_| image(ImageType::Png, PNG))), (10, 3));
 }
 
 #[test]
-fn all_of_them_together_are_bounded() {
+fn the_total_size_is_limited() {
     let of = |bytes: usize| {
         let mut png = PNG.to_vec();
         png.resize(bytes, 0);
         image(ImageType::Png, &png)
     };
-    assert_eq!(pushed([of(5 << 20), of(5 << 20), of(10)]), (2, 1));
-    assert_eq!(pushed([of(9 << 20)]), (0, 1));
-    // Looking at what is none costs as much.
+    assert_eq!(push_all([of(5 << 20), of(5 << 20), of(10)]), (2, 1));
+    assert_eq!(push_all([of(9 << 20)]), (0, 1));
+    // Checking an invalid image costs as much.
     let junk = || Image { mime: ImageType::Png, base64: "x".repeat(5 << 20) };
-    assert_eq!(pushed([junk(), of(5 << 20), of(10)]), (1, 2));
+    assert_eq!(push_all([junk(), of(5 << 20), of(10)]), (1, 2));
 }
 
 #[test]
-fn what_is_no_picture_is_left_out() {
-    assert_eq!(pushed([image(ImageType::Jpeg, b"\xff\xd8\xff\xe0")]), (1, 0));
-    assert_eq!(pushed([image(ImageType::Gif, b"GIF89a...")]), (1, 0));
-    assert_eq!(pushed([image(ImageType::Webp, b"RIFF\0\0\0\0WEBPVP8 ")]), (1, 0));
-    assert_eq!(pushed([image(ImageType::Webp, b"RIFF\0\0\0\0WAVEfmt ")]), (0, 1));
-    assert_eq!(pushed([image(ImageType::Jpeg, PNG)]), (0, 1));
-    assert_eq!(pushed([image(ImageType::Png, b"")]), (0, 1));
+fn invalid_images_are_left_out() {
+    assert_eq!(push_all([image(ImageType::Jpeg, b"\xff\xd8\xff\xe0")]), (1, 0));
+    assert_eq!(push_all([image(ImageType::Gif, b"GIF89a...")]), (1, 0));
+    assert_eq!(push_all([image(ImageType::Webp, b"RIFF\0\0\0\0WEBPVP8 ")]), (1, 0));
+    assert_eq!(push_all([image(ImageType::Webp, b"RIFF\0\0\0\0WAVEfmt ")]), (0, 1));
+    assert_eq!(push_all([image(ImageType::Jpeg, PNG)]), (0, 1));
+    assert_eq!(push_all([image(ImageType::Png, b"")]), (0, 1));
     let not_base64 = Image { mime: ImageType::Png, base64: "<script>".to_owned() };
-    assert_eq!(pushed([not_base64]), (0, 1));
+    assert_eq!(push_all([not_base64]), (0, 1));
 }
 
 #[tokio::test]
-async fn each_is_kept_as_a_file_of_its_own() {
+async fn each_image_is_saved_as_its_own_file() {
     let dir = tempfile::tempdir().expect("a directory");
     let folder = dir.path().join("exec_1");
     std::fs::create_dir(&folder).expect("made");
-    // What a guest may have left.
+    // Files that a guest may have left.
     std::fs::write(folder.join("image-1.png"), "mine").expect("written");
     std::os::unix::fs::symlink("/nowhere", folder.join("image-2.gif")).expect("made");
     let mut images = Images::default();
     images.push(image(ImageType::Png, PNG));
     images.push(image(ImageType::Gif, b"GIF89a"));
-    images.keep(folder.clone()).await;
+    images.save(folder.clone()).await;
     assert_eq!(images.files, [folder.join("image-1-1.png"), folder.join("image-2-1.gif")]);
     assert_eq!(std::fs::read(&images.files[0]).expect("read"), PNG);
     assert_eq!(std::fs::read_to_string(folder.join("image-1.png")).expect("read"), "mine");
 }
 
 #[tokio::test]
-async fn the_folder_is_for_its_owner_alone_and_only_made_when_needed() {
+async fn the_folder_is_private_and_only_created_when_needed() {
     let dir = tempfile::tempdir().expect("a directory");
     let folder = dir.path().join("artifacts/exec_1");
-    Images::default().keep(folder.clone()).await;
+    Images::default().save(folder.clone()).await;
     assert!(!folder.exists());
     let mut images = Images::default();
     images.push(image(ImageType::Png, PNG));
-    images.keep(folder.clone()).await;
+    images.save(folder.clone()).await;
     for path in [folder.clone(), dir.path().join("artifacts")] {
         assert_eq!(std::fs::metadata(path).expect("there").permissions().mode() & 0o777, 0o700);
     }

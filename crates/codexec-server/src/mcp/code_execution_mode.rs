@@ -1,4 +1,4 @@
-//! The toolset `code-execution-mode`: the tool of MCP Server Code Execution Mode, in its shape.
+//! The toolset `code-execution-mode`: the tool of MCP Server Code Execution Mode, in its format.
 
 mod arguments;
 mod capabilities;
@@ -12,15 +12,15 @@ use rmcp::model::{CallToolResult, Tool, ToolAnnotations};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 
-use self::arguments::Arguments;
+use self::arguments::RunPythonArguments;
 pub(super) use self::capabilities::{URI, read, resource};
 use self::payload::Payload;
-use super::codexec::talk;
+use super::codexec::start_call;
 use super::execute_code::meta;
-use super::talk::{Said, Talk};
-use super::{content, tool};
-use crate::reply::left_behind;
-use crate::{App, Client, ExecuteError, Reply};
+use super::pending_call::{CallOutcome, PendingCall};
+use super::{tool, tool_result};
+use crate::reply::render_notes;
+use crate::{App, Client, ExecuteError, ToolReply};
 
 pub(super) fn tools() -> Vec<Tool> {
     let schema = json!({
@@ -44,7 +44,7 @@ pub(super) fn tools() -> Vec<Tool> {
     vec![tool::tool("run_python", description, schema, annotations)]
 }
 
-pub(super) fn is_one(name: &str) -> bool {
+pub(super) fn is_tool(name: &str) -> bool {
     name == "run_python"
 }
 
@@ -52,20 +52,21 @@ pub(super) fn begin(
     app: &Arc<App>,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
-    talk(app, context, move |app, client| async move {
-        Said::Ours(Box::new(run(&app, arguments, &client).await))
+) -> PendingCall {
+    start_call(app, context, move |app, client| async move {
+        CallOutcome::Own(Box::new(run(&app, arguments, &client).await))
     })
 }
 
 async fn run(app: &App, arguments: Map<String, Value>, client: &Client) -> CallToolResult {
     let output = app.seeds.bridge.output;
-    let not_run = |payload: Payload| result(&payload, Reply::error(text::of(&payload, output)));
-    let asked = match Arguments::read(arguments, app) {
+    let not_run =
+        |payload: Payload| result(&payload, ToolReply::error(text::render(&payload, output)));
+    let asked = match RunPythonArguments::read(arguments, app) {
         Ok(asked) => asked,
         Err(why) => return not_run(Payload::invalid(why)),
     };
-    let execution = match app.execute(asked.wanted(), client).await {
+    let execution = match app.execute(asked.to_request(), client).await {
         Ok(execution) => execution,
         Err(ExecuteError::Refused(why)) => return not_run(Payload::invalid(why.to_string())),
         Err(error) => {
@@ -74,20 +75,20 @@ async fn run(app: &App, arguments: Map<String, Value>, client: &Client) -> CallT
         }
     };
     let payload = Payload::of(&execution, &asked);
-    let mut said = text::of(&payload, output);
-    let left = left_behind(&execution);
+    let mut said = text::render(&payload, output);
+    let left = render_notes(&execution);
     if !left.is_empty() {
         said = format!("{said}\n{left}");
     }
     let is_error = execution.outcome.code().is_some();
     let images = execution.images.shown.clone();
-    let mut result = result(&payload, Reply { text: said, images, is_error });
+    let mut result = result(&payload, ToolReply { text: said, images, is_error });
     result.meta = Some(meta(&execution));
     result
 }
 
-fn result(payload: &Payload, reply: Reply) -> CallToolResult {
-    let mut result = content(reply);
+fn result(payload: &Payload, reply: ToolReply) -> CallToolResult {
+    let mut result = tool_result(reply);
     result.structured_content = Some(payload.value());
     result
 }

@@ -1,4 +1,4 @@
-//! The toolset `code-executor`: the tools of Code Executor MCP, in its shapes.
+//! The toolset `code-executor`: the tools of Code Executor MCP, in its format.
 
 mod audit;
 mod calls;
@@ -18,16 +18,16 @@ use rmcp::model::CallToolResult;
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
-use self::calls::Calls;
-use self::refusal::Refusal;
-use self::request::Request;
+use self::calls::CallSummaries;
+use self::refusal::ExecutorRefusal;
+use self::request::ExecutorRequest;
 pub(super) use self::tools::tools;
-use super::codexec::talk;
-use super::talk::{Said, Talk};
+use super::codexec::start_call;
+use super::pending_call::{CallOutcome, PendingCall};
 use crate::{App, Client};
 
-/// Every name that is answered to; those with hyphens are the older ones.
-pub(super) fn is_one(name: &str) -> bool {
+/// True for every tool name, including the older ones with hyphens.
+pub(super) fn is_tool(name: &str) -> bool {
     language(name).is_some() || name == "health"
 }
 
@@ -45,13 +45,13 @@ pub(super) fn begin(
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
     started: Instant,
-) -> Talk {
-    talk(app, context, move |app, client| async move {
+) -> PendingCall {
+    start_call(app, context, move |app, client| async move {
         let done = match language(&name) {
             Some(language) => execute(&app, language, arguments, &client).await,
-            None => health::result(&app, arguments, started).await,
+            None => health::report(&app, arguments, started).await,
         };
-        Said::Ours(Box::new(done.unwrap_or_else(|refusal| refusal.result())))
+        CallOutcome::Own(Box::new(done.unwrap_or_else(|refusal| refusal.result())))
     })
 }
 
@@ -60,11 +60,12 @@ async fn execute(
     language: Language,
     arguments: Map<String, Value>,
     client: &Client,
-) -> Result<CallToolResult, Refusal> {
-    let Request { wanted, allowed_tools } = Request::read(app, language, arguments).await?;
-    let about = audit::About::of(&wanted, allowed_tools);
-    let execution = app.execute(wanted, client).await?;
-    let calls = Calls::of(app, &execution).await;
-    audit::executed(app, &about, &execution, &calls, client).await;
+) -> Result<CallToolResult, ExecutorRefusal> {
+    let ExecutorRequest { request, allowed_tools } =
+        ExecutorRequest::read(app, language, arguments).await?;
+    let about = audit::CodeInfo::of(&request, allowed_tools);
+    let execution = app.execute(request, client).await?;
+    let calls = CallSummaries::of(app, &execution).await;
+    audit::log_execution(app, &about, &execution, &calls, client).await;
     Ok(result::result(&execution, &calls, app.budget))
 }

@@ -1,12 +1,12 @@
-//! The toolset `codexec`: sessions, scripts, packages and logs as tools. Each is one of our own
-//! functions, and its text is the function's JSON.
+//! The toolset `codexec`: sessions, scripts, packages and logs as tools. Each tool is one of
+//! codexec's own functions, and its text is the function's JSON.
 
 mod exposed;
 mod tools;
 
 use std::sync::Arc;
 
-use codexec_types::{Context, Image};
+use codexec_types::{Image, RequestOrigin};
 use rmcp::model::{CallToolResult, ContentBlock};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -14,10 +14,10 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::exposed::{is_one as is_script, tools as script_tools};
+pub(super) use self::exposed::{is_tool as is_script, tools as script_tools};
 pub(super) use self::tools::tools;
-use super::talk::{self, Said, Talk, Watched};
-use crate::own::{OwnError, Owned};
+use super::pending_call::{self, CallOutcome, PendingCall, ProgressSource};
+use crate::own::{OwnFunctionError, OwnFunctionResult};
 use crate::{App, Client, Progress};
 
 pub(super) fn begin(
@@ -25,69 +25,70 @@ pub(super) fn begin(
     name: &str,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
+) -> PendingCall {
     let (name, peer) = (name.to_owned(), context.peer.clone());
-    talk(app, context, move |app, client| async move {
+    start_call(app, context, move |app, client| async move {
         let changes_scripts = name.ends_with("_script") && !name.starts_with("get");
-        let before = if changes_scripts { app.scripts.exposed().await.ok() } else { None };
-        let owned = app.own(&name, arguments, &client).await;
-        // The client's list may be another one now.
-        if changes_scripts && app.scripts.exposed().await.ok() != before {
+        let before = if changes_scripts { app.scripts.list_exposed().await.ok() } else { None };
+        let owned = app.call_own_function(&name, arguments, &client).await;
+        // The exposed scripts, and with them the tool list, may have changed.
+        if changes_scripts && app.scripts.list_exposed().await.ok() != before {
             let _ = peer.notify_tool_list_changed().await;
         }
-        Said::Ours(Box::new(result(owned)))
+        CallOutcome::Own(Box::new(result(owned)))
     })
 }
 
-/// A script that is a tool: its arguments are the script's `input`.
+/// Calls a script that is exposed as a tool: the arguments are the script's `input`.
 pub(super) fn begin_script(
     app: &Arc<App>,
     tool: &str,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
+) -> PendingCall {
     let tool = tool.to_owned();
-    talk(app, context, move |app, client| async move {
-        let scripts = app.scripts.exposed().await.unwrap_or_default();
+    start_call(app, context, move |app, client| async move {
+        let scripts = app.scripts.list_exposed().await.unwrap_or_default();
         let Some(script) = exposed::find(&scripts, &tool) else {
             let message = format!("there is no tool {tool:?} here; tools/list has all there are");
-            return Said::Refused(ErrorData::invalid_params(message, None));
+            return CallOutcome::Refused(ErrorData::invalid_params(message, None));
         };
         let mut args = Map::new();
         args.insert("name".to_owned(), script.name.clone().into());
         args.insert("input".to_owned(), Value::Object(arguments));
-        Said::Ours(Box::new(result(app.own("run_script", args, &client).await)))
+        CallOutcome::Own(Box::new(result(app.call_own_function("run_script", args, &client).await)))
     })
 }
 
-/// Does it in a task of its own, so that a client that leaves cancels by token and never by drop.
-pub(super) fn talk<F: Future<Output = Said> + Send + 'static>(
+/// Runs the call in its own task, so that a client that disconnects cancels by token and never by
+/// drop.
+pub(super) fn start_call<F: Future<Output = CallOutcome> + Send + 'static>(
     app: &Arc<App>,
     context: &RequestContext<RoleServer>,
     work: impl FnOnce(Arc<App>, Client) -> F,
-) -> Talk {
+) -> PendingCall {
     let progress = watch::Sender::new(Progress::default());
-    let watched = progress.subscribe();
-    let (caller, questions) = talk::caller(context);
+    let updates = progress.subscribe();
+    let (caller, questions) = pending_call::create_caller(context);
     let cancel = CancellationToken::new();
     let client = Client {
         caller,
         cancel: cancel.clone(),
         progress,
-        context: about(context),
+        context: read_context(context),
         ..Client::local()
     };
     let running = tokio::spawn(work(Arc::clone(app), client));
-    let mut talk = Talk::new(running, cancel, Watched::execution(watched), questions);
-    talk.names_servers = true;
-    talk
+    let mut call = PendingCall::new(running, cancel, ProgressSource::execution(updates), questions);
+    call.names_servers = true;
+    call
 }
 
-fn result(owned: Result<Owned, OwnError>) -> CallToolResult {
+fn result(owned: Result<OwnFunctionResult, OwnFunctionError>) -> CallToolResult {
     match owned {
-        Ok(Owned { value, images, is_failure }) => {
+        Ok(OwnFunctionResult { value, images, is_failure }) => {
             let mut content = vec![ContentBlock::text(value.to_string())];
-            content.extend(images.into_iter().map(picture));
+            content.extend(images.into_iter().map(image_block));
             match is_failure {
                 true => CallToolResult::error(content),
                 false => CallToolResult::success(content),
@@ -100,19 +101,19 @@ fn result(owned: Result<Owned, OwnError>) -> CallToolResult {
     }
 }
 
-fn picture(image: Image) -> ContentBlock {
+fn image_block(image: Image) -> ContentBlock {
     ContentBlock::image(image.base64, image.mime.name())
 }
 
-/// What the request's `_meta` says about who is behind it.
-pub(super) fn about(context: &RequestContext<RoleServer>) -> Context {
+/// Reads from the request's `_meta` who is behind it.
+pub(super) fn read_context(context: &RequestContext<RoleServer>) -> RequestOrigin {
     const MAX_CHARS: usize = 200;
     let word = |names: &[&str]| {
         let value = names.iter().find_map(|name| context.meta.0.get(*name))?;
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         Some(text.chars().filter(|c| !c.is_control()).take(MAX_CHARS).collect())
     };
-    Context {
+    RequestOrigin {
         agent_id: word(&["agent_id", "agentId", "codexec/agent_id"]),
         trace_id: word(&["trace_id", "traceId", "codexec/trace_id", "traceparent"]),
         chat_id: word(&["chat_id", "chatId", "codexec/chat_id", "conversation_id"]),

@@ -1,4 +1,4 @@
-//! The toolset `direct`: upstream tools as they are.
+//! The toolset `direct`: the upstream tools themselves.
 
 mod changes;
 
@@ -14,29 +14,29 @@ use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::changes::{News, Told};
-use super::content;
-use super::raw::is_modern;
-use super::talk::{self, Said, Talk, Watched};
-use crate::{App, Reply};
+pub(super) use self::changes::{KnownList, ListChangeDetector};
+use super::pending_call::{self, CallOutcome, PendingCall, ProgressSource};
+use super::raw_result::is_modern;
+use super::tool_result;
+use crate::{App, ToolReply};
 
-/// A list that may change: clients that hear of changes need not ask before.
+/// The list may change. Clients that are notified need not list again before that.
 const TOOLS_TTL_MS: u64 = 60 * 1_000;
-/// A page ends behind the tool with which it is this long.
+/// A page ends after the tool with which it reaches this length.
 const PAGE_BYTES: usize = 2 << 20;
-/// Words of progress that wait to be passed on; those beyond are dropped.
-const PROGRESS: usize = 64;
+/// Maximum number of queued progress messages; further ones are dropped.
+const MAX_QUEUED_PROGRESS: usize = 64;
 
-/// The page that is asked for, of `first` and all upstream tools behind them.
+/// Returns the requested page of `first`, followed by all upstream tools.
 pub(super) async fn list(
     app: &App,
     first: Vec<Value>,
     request: Option<PaginatedRequestParams>,
-    told: &Told,
+    known_list: &KnownList,
     context: &RequestContext<RoleServer>,
 ) -> Result<Value, ErrorData> {
-    let tools = app.gateway.direct_tools(&app.in_force.policy().tools).await;
-    told.is(digest(&tools));
+    let tools = app.gateway.list_direct_tools(&app.live_settings.policy().tools).await;
+    known_list.set(hash_tools(&tools));
     let tools: Vec<Value> =
         first.into_iter().chain(tools.into_iter().map(|tool| tool.definition)).collect();
     let begin = match request.and_then(|request| request.cursor) {
@@ -66,8 +66,8 @@ pub(super) async fn list(
     Ok(result)
 }
 
-/// What a list comes to, to see when it is another.
-fn digest(tools: &[DirectTool]) -> u64 {
+/// Hashes a tool list, to detect changes.
+fn hash_tools(tools: &[DirectTool]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for tool in tools {
         tool.definition.to_string().hash(&mut hasher);
@@ -80,22 +80,22 @@ pub(super) fn begin(
     name: String,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
-    begin_as(app, name, arguments, context, said)
+) -> PendingCall {
+    begin_with(app, name, arguments, context, to_outcome)
 }
 
-/// The same, with another word for what came of it.
-pub(super) fn begin_as(
+/// Calls an upstream tool, with another conversion of the result.
+pub(super) fn begin_with(
     app: &Arc<App>,
     name: String,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-    said: fn(&str, Result<Value, CallError>) -> Said,
-) -> Talk {
-    let (caller, questions) = talk::caller(context);
-    let (sender, progress) = mpsc::channel(PROGRESS);
+    to_outcome: fn(&str, Result<Value, CallError>) -> CallOutcome,
+) -> PendingCall {
+    let (caller, questions) = pending_call::create_caller(context);
+    let (sender, progress) = mpsc::channel(MAX_QUEUED_PROGRESS);
     let caller = caller.on_progress(Arc::new(move |progress| {
-        // A client that is slower than that misses something, no more.
+        // A slow client misses some progress messages, nothing else.
         let _ = sender.try_send(progress);
     }));
     let (app, cancel) = (Arc::clone(app), CancellationToken::new());
@@ -103,34 +103,34 @@ pub(super) fn begin_as(
     let running = tokio::spawn(async move {
         let gateway = app.gateway.on_behalf_of(caller);
         let arguments = Json::from_value(&Value::Object(arguments));
-        let policy = app.in_force.policy();
-        let called = gateway.direct_call(&name, &arguments, &policy.tools);
+        let policy = app.live_settings.policy();
+        let called = gateway.call_direct_tool(&name, &arguments, &policy.tools);
         tokio::select! {
-            called = called => said(&name, called),
-            // Dropping the call tells the server.
-            () = token.cancelled() => said(&name, Err(cancelled())),
+            called = called => to_outcome(&name, called),
+            // Dropping the call cancels it at the server.
+            () = token.cancelled() => to_outcome(&name, Err(cancelled())),
         }
     });
-    Talk::new(running, cancel, Watched::Upstream(progress), questions)
+    PendingCall::new(running, cancel, ProgressSource::Upstream(progress), questions)
 }
 
-fn said(name: &str, called: Result<Value, CallError>) -> Said {
+fn to_outcome(name: &str, called: Result<Value, CallError>) -> CallOutcome {
     match called {
-        Ok(result) => Said::Theirs(result),
+        Ok(result) => CallOutcome::Upstream(result),
         Err(error) if error.code == CallCode::ToolNotFound => {
             let name: String = name.chars().take(200).collect();
             let message = format!("there is no tool {name:?} here; tools/list has all there are");
-            Said::Refused(ErrorData::invalid_params(message, None))
+            CallOutcome::Refused(ErrorData::invalid_params(message, None))
         }
-        Err(error) => failed(&error),
+        Err(error) => error_outcome(&error),
     }
 }
 
-pub(super) fn failed(error: &CallError) -> Said {
+pub(super) fn error_outcome(error: &CallError) -> CallOutcome {
     let code = serde_json::to_value(error.code).unwrap_or_default();
     let code = code.as_str().unwrap_or("ERROR");
     let text = format!("{code}: {}", error.message);
-    Said::Ours(Box::new(content(Reply::error(text))))
+    CallOutcome::Own(Box::new(tool_result(ToolReply::error(text))))
 }
 
 fn cancelled() -> CallError {

@@ -5,40 +5,43 @@ use rmcp::model::{CallToolResult, MetaObject};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 
-use super::codexec::talk;
-use super::content;
-use super::talk::{Said, Talk};
+use super::codexec::start_call;
+use super::pending_call::{CallOutcome, PendingCall};
+use super::tool_result;
 use crate::fields::Fields;
-use crate::own::OwnError;
-use crate::{App, Budget, Execution, Reply, reply};
+use crate::own::OwnFunctionError;
+use crate::{App, FinishedExecution, TextBudget, ToolReply, render_reply};
 
 pub(super) fn begin(
     app: &Arc<App>,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
-    talk(app, context, move |app, client| async move {
+) -> PendingCall {
+    start_call(app, context, move |app, client| async move {
         let executed = app.execute_code(Fields::new(arguments), &client).await;
-        Said::Ours(Box::new(result(executed, app.budget)))
+        CallOutcome::Own(Box::new(result(executed, app.budget)))
     })
 }
 
-fn result(executed: Result<Execution, OwnError>, budget: Budget) -> CallToolResult {
+fn result(
+    executed: Result<FinishedExecution, OwnFunctionError>,
+    budget: TextBudget,
+) -> CallToolResult {
     match executed {
         Ok(execution) => {
-            let mut result = content(reply(&execution, budget));
+            let mut result = tool_result(render_reply(&execution, budget));
             result.meta = Some(meta(&execution));
             result
         }
         Err(error) => {
             tracing::debug!(%error, "not executed");
-            content(Reply::error(error.to_string()))
+            tool_result(ToolReply::error(error.to_string()))
         }
     }
 }
 
-/// For programs; agents do not see it.
-pub(super) fn meta(execution: &Execution) -> MetaObject {
+/// Returns metadata for programs; agents do not see it.
+pub(super) fn meta(execution: &FinishedExecution) -> MetaObject {
     let mut meta = MetaObject::default();
     let about = json!({
         "id": execution.id.as_str(),

@@ -4,11 +4,11 @@ use codexec_gateway::{BreakerState, ServerHealth};
 use serde_json::{Map, Value, json};
 
 use crate::fields::Fields;
-use crate::{App, Budget, Reply};
+use crate::{App, TextBudget, ToolReply};
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Instant) -> Reply {
+pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Instant) -> ToolReply {
     if let Err(error) = Fields::new(arguments).finish() {
-        return Reply::error(format!("INVALID_ARGS: {error}"));
+        return ToolReply::error(format!("INVALID_ARGS: {error}"));
     }
     let (sandbox, is_sandboxed) = match app.workers.posture().await {
         Ok(posture) => {
@@ -23,7 +23,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         Err(error) => (json!({"error": error.to_string()}), false),
     };
     let counts = match app.records.store().await {
-        Ok(store) => store.counts().await,
+        Ok(store) => store.count_executions().await,
         Err(error) => Err(error),
     };
     let (store, is_stored) = match counts {
@@ -31,7 +31,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         Err(error) => (json!({"error": error.to_string()}), false),
     };
     let (running, waiting) = app.workers.load();
-    let servers: Vec<Value> = app.gateway.health().iter().map(server).collect();
+    let servers: Vec<Value> = app.gateway.health().iter().map(server_health).collect();
     let mut health = json!({
         "healthy": is_sandboxed && is_stored,
         "version": env!("CARGO_PKG_VERSION"),
@@ -42,25 +42,25 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         "store": store,
         "servers": servers,
     });
-    let problems = app.in_force.problems();
+    let problems = app.live_settings.problems();
     if !problems.is_empty()
         && let Some(health) = health.as_object_mut()
     {
         health.insert("problems".to_owned(), json!(problems));
     }
-    let waiting = app.in_force.waiting();
+    let waiting = app.live_settings.pending_servers();
     if !waiting.is_empty()
         && let Some(health) = health.as_object_mut()
     {
         let what = json!({"servers": waiting, "approve_with": "codexec servers approve"});
         health.insert("waiting_for_approval".to_owned(), what);
     }
-    let text = Budget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
-    Reply::fine(text)
+    let text = TextBudget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
+    ToolReply::success(text)
 }
 
-/// What is not as it always is comes with it; the rest would only be read past.
-fn server(health: &ServerHealth) -> Value {
+/// Formats a server's health. Only values that differ from the normal state are included.
+fn server_health(health: &ServerHealth) -> Value {
     let counts = &health.counts;
     let mut shown = json!({
         "name": health.name,

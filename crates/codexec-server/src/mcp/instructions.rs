@@ -2,7 +2,7 @@ use codexec_types::ServerName;
 
 use crate::{Toolset, Toolsets};
 
-/// Clients cut instructions at 2 KB; the essentials stand first, the list of servers last.
+/// Clients cut instructions at 2 KB, so the essentials come first and the list of servers last.
 const MAX_BYTES: usize = 2_000;
 
 const CODE: &str = "Write code instead of calling tools one by one: execute_code runs TypeScript, JavaScript, \

@@ -1,4 +1,4 @@
-//! The toolset `mcpproxy`: the tools of MCPProxy around code, in their shapes.
+//! The toolset `mcpproxy`: MCPProxy's tools for running code, in its format.
 
 mod call_tool;
 mod retrieve_tools;
@@ -12,12 +12,12 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
 pub(super) use self::tools::tools;
-use super::codexec::talk;
-use super::talk::{Said, Talk};
-use crate::{App, Came, CodeExecution};
+use super::codexec::start_call;
+use super::pending_call::{CallOutcome, PendingCall};
+use crate::{App, CodeExecution, CodeExecutionStatus};
 
-pub(super) fn is_one(name: &str) -> bool {
-    name == "code_execution" || name == "retrieve_tools" || call_tool::is_one(name)
+pub(super) fn is_tool(name: &str) -> bool {
+    name == "code_execution" || name == "retrieve_tools" || call_tool::is_tool(name)
 }
 
 pub(super) fn begin(
@@ -25,20 +25,22 @@ pub(super) fn begin(
     name: &str,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
+) -> PendingCall {
     match name {
-        "code_execution" => talk(app, context, move |app, client| async move {
-            Said::Ours(Box::new(result(app.code_execution(arguments, &client).await)))
+        "code_execution" => start_call(app, context, move |app, client| async move {
+            CallOutcome::Own(Box::new(result(app.code_execution(arguments, &client).await)))
         }),
-        "retrieve_tools" => talk(app, context, move |app, _| async move {
-            Said::Ours(Box::new(super::content(retrieve_tools::call(&app, arguments).await)))
+        "retrieve_tools" => start_call(app, context, move |app, _| async move {
+            CallOutcome::Own(Box::new(super::tool_result(
+                retrieve_tools::call(&app, arguments).await,
+            )))
         }),
         call => call_tool::begin(app, call, arguments, context),
     }
 }
 
-/// Code that fails is an answer to whoever sent it, as MCPProxy has it: `isError` says that nothing
-/// was run. What was printed stands apart, so that the first text is the promised JSON alone.
+/// Formats the result. As in MCPProxy, code that fails is a normal result; `isError` means that
+/// nothing was run. The output is a separate block, so that the first one is only the JSON.
 fn result(executed: CodeExecution) -> CallToolResult {
     let CodeExecution { text, output, images, came } = executed;
     let mut content = vec![ContentBlock::text(text)];
@@ -48,7 +50,7 @@ fn result(executed: CodeExecution) -> CallToolResult {
     let images = images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
     match came {
-        Came::Fine | Came::Failed => CallToolResult::success(content),
-        Came::Refused => CallToolResult::error(content),
+        CodeExecutionStatus::Fine | CodeExecutionStatus::Failed => CallToolResult::success(content),
+        CodeExecutionStatus::Refused => CallToolResult::error(content),
     }
 }

@@ -1,6 +1,6 @@
-//! What did not fit into a reply can be read whole, and the files that an execution left.
+//! Resources: the complete output of executions, and their artifacts.
 
-mod kind;
+mod media_type;
 mod uri;
 
 use base64::Engine as _;
@@ -10,11 +10,11 @@ use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate};
 use serde_json::{Value, json};
 
-use self::uri::{PREFIX, Wanted};
+use self::uri::{PREFIX, ResourceTarget};
 use crate::Records;
-use crate::kept::{self, Kept, KeptError};
-use crate::plain::plain_json;
-use crate::reply::whole;
+use crate::artifact_files::{self, ArtifactError, ArtifactFile};
+use crate::escaped_text::escape_json;
+use crate::reply::full_text;
 
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
@@ -30,59 +30,61 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
 }
 
 pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceResponse, ErrorData> {
-    let wanted = uri::parse(uri).ok_or_else(|| missing(uri))?;
-    let contents = match wanted {
-        Wanted::Execution(id) => {
-            let execution = stored(records, &id, uri).await?;
+    let target = uri::parse(uri).ok_or_else(|| not_found(uri))?;
+    let contents = match target {
+        ResourceTarget::Execution(id) => {
+            let execution = load_execution(records, &id, uri).await?;
             let written = execution.written.unwrap_or_default();
-            let text = whole(written.text(), execution.value.as_deref());
+            let text = full_text(written.text(), execution.value.as_deref());
             ResourceContents::text(text, uri)
         }
-        Wanted::Artifacts(id) => {
-            let execution = stored(records, &id, uri).await?;
-            let folder = records.artifacts(&id);
-            let kept = blocking(move || kept::list(&folder)).await?;
-            let kept: Vec<Value> = kept.iter().map(|file| entry(&id, file)).collect();
+        ResourceTarget::Artifacts(id) => {
+            let execution = load_execution(records, &id, uri).await?;
+            let folder = records.artifacts_folder(&id);
+            let kept = blocking(move || artifact_files::list(&folder)).await?;
+            let kept: Vec<Value> = kept.iter().map(|file| artifact_entry(&id, file)).collect();
             let list = json!({"id": id.as_str(), "changes": execution.changes, "kept": kept});
-            ResourceContents::text(plain_json(&list.to_string()), uri)
+            ResourceContents::text(escape_json(&list.to_string()), uri)
                 .with_mime_type("application/json")
         }
-        Wanted::Artifact(id, names) => {
-            let folder = records.artifacts(&id);
-            let kind = names.last().map(|name| kind::of(name)).unwrap_or_default();
-            let read = blocking(move || kept::read(&folder, &names)).await?;
-            file(read.map_err(|error| unread(uri, &error))?, kind, uri)
+        ResourceTarget::Artifact(id, names) => {
+            let folder = records.artifacts_folder(&id);
+            let media_type =
+                names.last().map(|name| media_type::from_name(name)).unwrap_or_default();
+            let read = blocking(move || artifact_files::read(&folder, &names)).await?;
+            file_contents(read.map_err(|error| artifact_error(uri, &error))?, media_type, uri)
         }
     };
     Ok(ReadResourceResponse::Complete(ReadResourceResult::new(vec![contents])))
 }
 
-async fn stored(
+async fn load_execution(
     records: &Records,
     id: &ExecutionId,
     uri: &str,
-) -> Result<codexec_store::Execution, ErrorData> {
+) -> Result<codexec_store::ExecutionRecord, ErrorData> {
     let failed =
         |error: codexec_store::StoreError| ErrorData::internal_error(error.to_string(), None);
     let store = records.store().await.map_err(failed)?;
-    store.get(id).await.map_err(failed)?.ok_or_else(|| missing(uri))
+    store.get(id).await.map_err(failed)?.ok_or_else(|| not_found(uri))
 }
 
-fn entry(id: &ExecutionId, file: &Kept) -> Value {
-    let kind = file.path.file_name().map(kind::of).unwrap_or_default();
-    json!({"uri": uri::of(id, &file.path), "bytes": file.bytes, "mimeType": kind.mime})
+fn artifact_entry(id: &ExecutionId, file: &ArtifactFile) -> Value {
+    let media_type = file.path.file_name().map(media_type::from_name).unwrap_or_default();
+    json!({"uri": uri::artifact_uri(id, &file.path), "bytes": file.bytes, "mimeType": media_type.mime})
 }
 
-/// As text where it is one.
-fn file(bytes: Vec<u8>, kind: kind::Kind, uri: &str) -> ResourceContents {
+/// Returns the file as text if possible, otherwise as a blob.
+fn file_contents(bytes: Vec<u8>, media_type: media_type::MediaType, uri: &str) -> ResourceContents {
     match String::from_utf8(bytes) {
-        Ok(text) if kind.may_be_text && !text.contains('\0') => {
-            ResourceContents::text(text, uri).with_mime_type(kind.mime.unwrap_or("text/plain"))
+        Ok(text) if media_type.may_be_text && !text.contains('\0') => {
+            ResourceContents::text(text, uri)
+                .with_mime_type(media_type.mime.unwrap_or("text/plain"))
         }
         read => {
             let bytes =
                 read.map_or_else(std::string::FromUtf8Error::into_bytes, String::into_bytes);
-            let mime = kind.mime.unwrap_or("application/octet-stream");
+            let mime = media_type.mime.unwrap_or("application/octet-stream");
             ResourceContents::blob(STANDARD.encode(bytes), uri).with_mime_type(mime)
         }
     }
@@ -95,8 +97,8 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| ErrorData::internal_error(error.to_string(), None))
 }
 
-fn missing(uri: &str) -> ErrorData {
-    let uri = brief(uri);
+fn not_found(uri: &str) -> ErrorData {
+    let uri = shorten(uri);
     let message = format!(
         "there is no resource {uri:?} here; write {PREFIX}exec_<32 hex>, with /artifacts for the \
          list of its files, with /artifacts/<path> for one"
@@ -104,25 +106,27 @@ fn missing(uri: &str) -> ErrorData {
     ErrorData::resource_not_found(message, None)
 }
 
-fn unread(uri: &str, error: &KeptError) -> ErrorData {
-    let uri = brief(uri);
+fn artifact_error(uri: &str, error: &ArtifactError) -> ErrorData {
+    let uri = shorten(uri);
     match error {
-        KeptError::Missing => {
+        ArtifactError::Missing => {
             let message = format!(
-                "nothing is kept as {uri:?}; the execution's /artifacts lists what is. A file in \
-                 a working_dir is there and nowhere else"
+                "there is no artifact {uri:?}; the execution's /artifacts lists them. A file \
+                 written to a working_dir is only there"
             );
             ErrorData::resource_not_found(message, None)
         }
-        KeptError::TooLong { .. } => ErrorData::invalid_params(format!("{uri:?}: {error}"), None),
-        KeptError::Unreadable(source) => {
-            tracing::warn!(%source, "a kept file cannot be read");
+        ArtifactError::TooLong { .. } => {
+            ErrorData::invalid_params(format!("{uri:?}: {error}"), None)
+        }
+        ArtifactError::Unreadable(source) => {
+            tracing::warn!(%source, "an artifact cannot be read");
             ErrorData::internal_error(format!("{uri:?}: {error}"), None)
         }
     }
 }
 
-fn brief(uri: &str) -> String {
+fn shorten(uri: &str) -> String {
     uri.chars().take(300).collect()
 }
 

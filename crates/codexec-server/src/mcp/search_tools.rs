@@ -1,34 +1,34 @@
 use codexec_gateway::{SearchQuery, SearchReply};
-use codexec_types::{Detail, ToolKind};
+use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value};
 
 use crate::fields::{FieldError, Fields};
-use crate::{App, Budget, Reply};
+use crate::{App, TextBudget, ToolReply};
 
 const MAX_QUERY_CHARS: usize = 1_000;
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
-    let query = match query(arguments) {
+pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> ToolReply {
+    let query = match read_query(arguments) {
         Ok(query) => query,
-        Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
+        Err(error) => return ToolReply::error(format!("INVALID_ARGS: {error}")),
     };
-    match app.gateway.search(&query, &app.in_force.policy().tools).await {
+    match app.gateway.search(&query, &app.live_settings.policy().tools).await {
         Ok(found) => {
-            let mut text = text(&found, Budget::DEFAULT);
-            if let Some(note) = app.in_force.waiting_note() {
+            let mut text = format_result(&found, TextBudget::DEFAULT);
+            if let Some(note) = app.live_settings.waiting_note() {
                 text.push_str(&format!("\n[{note}]"));
             }
-            Reply::fine(text)
+            ToolReply::success(text)
         }
-        Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
+        Err(error) => ToolReply::error(format!("INVALID_ARGS: {}", error.message)),
     }
 }
 
-fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
+fn read_query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
     let mut fields = Fields::new(arguments);
     let query = fields.required_text("query")?;
     let limit = fields.number("limit", 1..=100)?.unwrap_or(10);
-    let detail = fields.choice("detail", &Detail::ALL)?.unwrap_or_default();
+    let detail = fields.choice("detail", &ToolDetail::ALL)?.unwrap_or_default();
     let kind = fields.choice("kind", &ToolKind::NARROW)?.unwrap_or_default();
     let server = fields.text("server")?;
     fields.finish()?;
@@ -41,12 +41,12 @@ fn query(arguments: Map<String, Value>) -> Result<SearchQuery, FieldError> {
     })
 }
 
-/// One tool a line. Whole entries are left out rather than cut, and the rest is said.
-fn text(found: &SearchReply, budget: Budget) -> String {
+/// Formats one tool per line. Entries are left out rather than cut, and their number is given.
+fn format_result(found: &SearchReply, budget: TextBudget) -> String {
     let mut text = String::new();
     let mut shown = 0;
     for tool in &found.tools {
-        let entry = crate::tool_text(tool);
+        let entry = crate::render_tool(tool);
         if text.chars().count() + entry.chars().count() > budget.chars - 400 {
             break;
         }

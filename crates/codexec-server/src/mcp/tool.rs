@@ -1,5 +1,5 @@
-//! The tools that a client sees. Constant, in a fixed order, and small: every agent pays for
-//! them in every conversation.
+//! The definitions of the compact tools. Constant, in a fixed order, and small, because every agent
+//! pays for them in every conversation.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use codexec_types::{Language, ToolKind};
 use rmcp::model::{MetaObject, Tool, ToolAnnotations};
 use serde_json::{Value, json};
 
-/// `execute_code`, `search_tools`, `health`.
+/// Returns `execute_code`, `search_tools`, `health`.
 pub(super) fn compact() -> Vec<Tool> {
     vec![execute_code(), search_tools(), health()]
 }
@@ -69,7 +69,8 @@ fn health() -> Tool {
     tool("health", description, schema, ToolAnnotations::with_title("Health").read_only(true))
 }
 
-/// `anthropic/alwaysLoad`: without it, Claude Code hides our few tools behind its own search.
+/// Builds a tool. Without `anthropic/alwaysLoad`, Claude Code hides the few tools behind its
+/// search.
 pub(super) fn tool(
     name: impl Into<Cow<'static, str>>,
     description: impl Into<Cow<'static, str>>,

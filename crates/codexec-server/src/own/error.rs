@@ -3,48 +3,51 @@ use std::fmt::Write as _;
 use codexec_exec::packages::PackageError;
 use codexec_scripts::ScriptError;
 use codexec_store::StoreError;
-use codexec_types::{CallCode, Grant, nearest};
+use codexec_types::{CallCode, Grant, find_nearest_names};
 use serde_json::{Map, Value, json};
 
 use super::{OTHERS, TOOLS};
 use crate::fields::FieldError;
 use crate::{ExecuteError, SessionError, SnapshotError};
 
-/// Why one of our functions did not do what it was asked: a stable word, a sentence that says
-/// what to do, and what a program may want to know beside it.
+/// The error of an own function: a stable code, a message that says what to do, and details for
+/// programs.
 #[derive(Debug)]
-pub struct OwnError {
+pub struct OwnFunctionError {
     code: &'static str,
     message: String,
     details: Map<String, Value>,
 }
 
-impl OwnError {
-    pub(super) fn new(code: &'static str, message: impl Into<String>) -> OwnError {
-        OwnError { code, message: message.into(), details: Map::new() }
+impl OwnFunctionError {
+    pub(super) fn new(code: &'static str, message: impl Into<String>) -> OwnFunctionError {
+        OwnFunctionError { code, message: message.into(), details: Map::new() }
     }
 
-    pub(super) fn invalid(message: impl Into<String>) -> OwnError {
-        OwnError::new("INVALID_ARGS", message)
+    pub(super) fn invalid(message: impl Into<String>) -> OwnFunctionError {
+        OwnFunctionError::new("INVALID_ARGS", message)
     }
 
-    /// Code wants what only the user's word lets it do.
-    pub(super) fn not_given(grant: Grant, what: &str) -> OwnError {
-        OwnError::new("TOOL_NOT_ALLOWED", format!("{what}; {}", grant.how_to_give()))
+    /// Creates the error for code that lacks a grant.
+    pub(super) fn needs_grant(grant: Grant, what: &str) -> OwnFunctionError {
+        OwnFunctionError::new(
+            "TOOL_NOT_ALLOWED",
+            format!("{what}; {}", grant.describe_how_to_grant()),
+        )
     }
 
-    pub(super) fn unknown(name: &str) -> OwnError {
+    pub(super) fn unknown(name: &str) -> OwnFunctionError {
         let name: String = name.chars().take(80).collect();
         let all: Vec<&str> = TOOLS.into_iter().chain(OTHERS).collect();
-        let near = nearest(&name, all.iter().copied(), 3).join(", ");
-        OwnError::new(
+        let near = find_nearest_names(&name, all.iter().copied(), 3).join(", ");
+        OwnFunctionError::new(
             "TOOL_NOT_FOUND",
             format!("there is no function {name:?}; the nearest: {near}"),
         )
     }
 
     #[must_use]
-    pub(super) fn with(mut self, field: &str, value: Value) -> OwnError {
+    pub(super) fn with(mut self, field: &str, value: Value) -> OwnFunctionError {
         self.details.insert(field.to_owned(), value);
         self
     }
@@ -53,12 +56,12 @@ impl OwnError {
         self.code
     }
 
-    /// The sentence alone.
+    /// Returns the message without the code.
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// As the toolset `codexec` writes it.
+    /// Formats the error as in the toolset `codexec`.
     pub fn value(&self) -> Value {
         let mut value = json!({
             "success": false,
@@ -71,7 +74,7 @@ impl OwnError {
         value
     }
 
-    /// As code sees it.
+    /// Returns the code that the guest gets.
     pub(crate) fn call_code(&self) -> CallCode {
         match self.code {
             "TOOL_NOT_FOUND" => CallCode::ToolNotFound,
@@ -82,55 +85,55 @@ impl OwnError {
     }
 }
 
-impl std::fmt::Display for OwnError {
+impl std::fmt::Display for OwnFunctionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.code, self.message)
     }
 }
 
-impl From<FieldError> for OwnError {
-    fn from(error: FieldError) -> OwnError {
-        OwnError::invalid(error.to_string())
+impl From<FieldError> for OwnFunctionError {
+    fn from(error: FieldError) -> OwnFunctionError {
+        OwnFunctionError::invalid(error.to_string())
     }
 }
 
-impl From<ExecuteError> for OwnError {
-    fn from(error: ExecuteError) -> OwnError {
-        OwnError::new(error.code(), with_causes(&error))
+impl From<ExecuteError> for OwnFunctionError {
+    fn from(error: ExecuteError) -> OwnFunctionError {
+        OwnFunctionError::new(error.code(), with_causes(&error))
     }
 }
 
-impl From<SessionError> for OwnError {
-    fn from(error: SessionError) -> OwnError {
-        OwnError::new(error.code(), error.to_string())
+impl From<SessionError> for OwnFunctionError {
+    fn from(error: SessionError) -> OwnFunctionError {
+        OwnFunctionError::new(error.code(), error.to_string())
     }
 }
 
-impl From<SnapshotError> for OwnError {
-    fn from(error: SnapshotError) -> OwnError {
+impl From<SnapshotError> for OwnFunctionError {
+    fn from(error: SnapshotError) -> OwnFunctionError {
         let code = match error {
             SnapshotError::NotOwn(_) | SnapshotError::Taken(_) => "TOOL_NOT_ALLOWED",
             _ => "INVALID_ARGS",
         };
-        OwnError::new(code, error.to_string())
+        OwnFunctionError::new(code, error.to_string())
     }
 }
 
-impl From<StoreError> for OwnError {
-    fn from(error: StoreError) -> OwnError {
-        OwnError::new("STORE_UNAVAILABLE", with_causes(&error))
+impl From<StoreError> for OwnFunctionError {
+    fn from(error: StoreError) -> OwnFunctionError {
+        OwnFunctionError::new("STORE_UNAVAILABLE", with_causes(&error))
     }
 }
 
-impl From<PackageError> for OwnError {
-    fn from(error: PackageError) -> OwnError {
-        OwnError::new(error.code(), with_causes(&error))
+impl From<PackageError> for OwnFunctionError {
+    fn from(error: PackageError) -> OwnFunctionError {
+        OwnFunctionError::new(error.code(), with_causes(&error))
     }
 }
 
-impl From<ScriptError> for OwnError {
-    fn from(error: ScriptError) -> OwnError {
-        OwnError::new(error.code(), with_causes(&error))
+impl From<ScriptError> for OwnFunctionError {
+    fn from(error: ScriptError) -> OwnFunctionError {
+        OwnFunctionError::new(error.code(), with_causes(&error))
     }
 }
 

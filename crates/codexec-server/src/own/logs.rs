@@ -1,13 +1,13 @@
-use codexec_store::{Call, Execution, Found, Kind, LogQuery};
-use codexec_types::{ExecutionId, Grant, SessionId, parse_time, rfc3339};
+use codexec_store::{CallRecord, CoarseStatus, ExecutionRecord, LogMatch, LogQuery};
+use codexec_types::{ExecutionId, Grant, SessionId, format_rfc3339, parse_time};
 use serde_json::{Value, json};
 
-use super::running::language;
+use super::running::read_language;
 use super::sessions::mebibytes;
-use super::{OwnError, shape};
+use super::{OwnFunctionError, shape};
+use crate::escaped_text::escape_name;
 use crate::fields::Fields;
-use crate::plain::plain;
-use crate::{App, Budget, Client};
+use crate::{App, Client, TextBudget};
 
 const DEFAULT_LIMIT: u64 = 20;
 const MAX_LIMIT: u64 = 100;
@@ -19,16 +19,16 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
-        let language = language(&mut fields)?.map(|language| language.name().to_owned());
-        let status = fields.choice("status", &Kind::ALL.map(|kind| (kind.name(), kind)))?;
+    ) -> Result<Value, OwnFunctionError> {
+        let language = read_language(&mut fields)?.map(|language| language.name().to_owned());
+        let status = fields.choice("status", &CoarseStatus::ALL.map(|kind| (kind.name(), kind)))?;
         let text = fields.text("query")?;
-        let since = moment(&mut fields, "since")?;
-        let until = moment(&mut fields, "until")?;
+        let since = read_time(&mut fields, "since")?;
+        let until = read_time(&mut fields, "until")?;
         let session = match fields.text("session_id")? {
             Some(text) => Some(SessionId::parse(&text).ok_or_else(|| {
                 let text: String = text.chars().take(60).collect();
-                OwnError::invalid(format!(
+                OwnFunctionError::invalid(format!(
                     "session_id: {text:?} is not allowed; it must be like sess_<32 hex digits>"
                 ))
             })?),
@@ -54,7 +54,7 @@ impl App {
             offset,
         };
         let page = self.records.store().await?.search(&query).await?;
-        let results: Vec<Value> = page.results.iter().map(found).collect();
+        let results: Vec<Value> = page.results.iter().map(result_entry).collect();
         Ok(json!({"results": results, "total_count": page.total}))
     }
 
@@ -62,40 +62,43 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let text = fields.required_text("execution_id")?;
         fields.finish()?;
         let reads_all = client.may(Grant::AllLogs);
-        // The same answer for another client's execution and for one that never was.
+        // An execution of another client gets the same answer as one that never existed.
         let missing = || {
-            let text = plain(&text.chars().take(80).collect::<String>());
+            let text = escape_name(&text.chars().take(80).collect::<String>());
             let message = match reads_all {
                 true => format!(
-                    "execution_id: there is no execution {text:?}; search_execution_logs finds \
-                     those there are"
+                    "execution_id: there is no execution {text:?}; use search_execution_logs to find \
+                     executions"
                 ),
                 false => format!(
                     "execution_id: this client has no execution {text:?} since codexec was \
                      started, and code reads no other logs; {}",
-                    Grant::AllLogs.how_to_give()
+                    Grant::AllLogs.describe_how_to_grant()
                 ),
             };
-            OwnError::new("EXECUTION_NOT_FOUND", message)
+            OwnFunctionError::new("EXECUTION_NOT_FOUND", message)
         };
         let id = ExecutionId::parse(&text).ok_or_else(missing)?;
         let store = self.records.store().await?;
         let execution = match reads_all {
             true => store.get(&id).await?,
-            false => store.get_of(&id, &client.principal).await?,
+            false => store.get_own(&id, &client.principal).await?,
         };
         let execution = execution.ok_or_else(missing)?;
         let budget = self.budget_of(client);
-        let write = move || whole(&execution, budget);
-        self.gateway.work_aside(write).await.map_err(|err| OwnError::new("INTERNAL", err.message))
+        let write = move || full_log(&execution, budget);
+        self.gateway
+            .run_blocking(write)
+            .await
+            .map_err(|err| OwnFunctionError::new("INTERNAL", err.message))
     }
 }
 
-fn found(found: &Found) -> Value {
+fn result_entry(found: &LogMatch) -> Value {
     let summary = &found.summary;
     json!({
         "execution_id": summary.id.as_str(),
@@ -106,12 +109,12 @@ fn found(found: &Found) -> Value {
         "exit_code": summary.exit_status(),
         "error_preview": found.error.as_deref().map(preview),
         "duration_ms": summary.duration.map(shape::milliseconds),
-        "executed_at": rfc3339(summary.started),
+        "executed_at": format_rfc3339(summary.started),
     })
 }
 
-/// The whole record, with texts that fit an agent's context where an agent reads it.
-fn whole(execution: &Execution, budget: Option<Budget>) -> Value {
+/// Formats the complete record, with texts cut to the budget.
+fn full_log(execution: &ExecutionRecord, budget: Option<TextBudget>) -> Value {
     let summary = &execution.summary;
     let mut is_cut = false;
     let mut fitted = |text: &str| {
@@ -123,7 +126,7 @@ fn whole(execution: &Execution, budget: Option<Budget>) -> Value {
     let (stdout, stderr) = (fitted(&written.stdout()), fitted(&written.stderr()));
     let (code, value) = (fitted(&execution.code), execution.value.as_deref().map(&mut fitted));
     let paths = |files: &[codexec_types::Artifact]| -> Vec<String> {
-        files.iter().map(|file| plain(&file.path)).collect()
+        files.iter().map(|file| escape_name(&file.path)).collect()
     };
     let mut log = json!({
         "execution_id": summary.id.as_str(),
@@ -143,11 +146,11 @@ fn whole(execution: &Execution, budget: Option<Budget>) -> Value {
         "guardian_post_scan": null,
         "agent_id": execution.context.agent_id,
         "trace_id": execution.context.trace_id,
-        "executed_at": rfc3339(summary.started),
+        "executed_at": format_rfc3339(summary.started),
         "status": summary.kind.name(),
     });
     let Some(fields) = log.as_object_mut() else { return log };
-    let calls: Vec<Value> = execution.calls.iter().map(call).collect();
+    let calls: Vec<Value> = execution.calls.iter().map(call_entry).collect();
     let more = [
         ("error_code", json!(summary.error_code)),
         ("error", json!(summary.message)),
@@ -169,7 +172,7 @@ fn whole(execution: &Execution, budget: Option<Budget>) -> Value {
     log
 }
 
-fn call(call: &Call) -> Value {
+fn call_entry(call: &CallRecord) -> Value {
     json!({
         "server": call.server,
         "tool": call.tool,
@@ -183,16 +186,16 @@ fn preview(text: &str) -> String {
     text.chars().take(PREVIEW_CHARS).collect()
 }
 
-fn moment(
+fn read_time(
     fields: &mut Fields,
     field: &'static str,
-) -> Result<Option<std::time::SystemTime>, OwnError> {
+) -> Result<Option<std::time::SystemTime>, OwnFunctionError> {
     let Some(text) = fields.text(field)? else { return Ok(None) };
-    let moment = parse_time(&text).ok_or_else(|| {
+    let time = parse_time(&text).ok_or_else(|| {
         let text: String = text.chars().take(60).collect();
-        OwnError::invalid(format!(
-            "{field}: {text:?} is no moment; write it like 2026-02-09 or 2026-02-09T14:30:00Z"
+        OwnFunctionError::invalid(format!(
+            "{field}: {text:?} is not a valid time; write it like 2026-02-09 or 2026-02-09T14:30:00Z"
         ))
     })?;
-    Ok(Some(moment))
+    Ok(Some(time))
 }

@@ -1,18 +1,18 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use codexec_exec::packages::Target;
-use codexec_scripts::Meta;
+use codexec_exec::packages::InstallTarget;
+use codexec_scripts::ScriptMeta;
 use codexec_types::{Language, PackageName};
 use serde_json::{Value, json};
 
-use super::running::language;
-use super::sessions::own_session;
-use super::{OwnError, shape};
+use super::running::read_language;
+use super::sessions::calling_session;
+use super::{OwnFunctionError, shape};
 use crate::execution_packages::ExecutionPackages;
 use crate::fields::Fields;
-use crate::inside::Scope;
-use crate::sessions::Session;
+use crate::outer_execution::SessionScope;
+use crate::sessions::OpenSession;
 use crate::{App, Client};
 
 impl App {
@@ -20,13 +20,13 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let text = fields.required_text("package")?;
-        let (session, language) = self.place_for_packages(fields, client)?;
-        let language = installable(language)?;
-        let execution = own_execution(client).filter(|_| session.is_none());
+        let (session, language) = self.read_package_target(fields, client)?;
+        let language = check_installable(language)?;
+        let execution = calling_execution(client).filter(|_| session.is_none());
         if let Some(execution) = execution.filter(|one| one.language != language) {
-            return Err(OwnError::invalid(format!(
+            return Err(OwnFunctionError::invalid(format!(
                 "session_id: it is missing, and this code is {}, which cannot use {language} \
                  packages; name a {language} session (sessions.start opens one), or let the user \
                  install it for everybody with `codexec packages install`",
@@ -34,18 +34,18 @@ impl App {
             )));
         }
         if let Some(session) = session.as_ref().filter(|session| session.language != language) {
-            return Err(OwnError::invalid(format!(
+            return Err(OwnFunctionError::invalid(format!(
                 "language: {} is a {} session and cannot use {language} packages",
                 session.id, session.language
             )));
         }
         let package = PackageName::parse(language, &text)
-            .map_err(|error| OwnError::invalid(format!("package: {error}")))?;
+            .map_err(|error| OwnFunctionError::invalid(format!("package: {error}")))?;
         let target = match execution {
             Some(execution) => {
-                Target::Session(execution.folder().await.map_err(crate::ExecuteError::from)?)
+                InstallTarget::Session(execution.folder().await.map_err(crate::ExecuteError::from)?)
             }
-            None => target(session.as_deref()),
+            None => install_target(session.as_deref()),
         };
         let say = |line: &str| {
             let line = line.to_owned();
@@ -56,7 +56,7 @@ impl App {
             let version = installed.as_ref().ok().map(|done| done.version.as_str());
             let store = self.records.store().await?;
             let (name, at) = (package.name(), SystemTime::now());
-            store.session_package(&session.id, name, version, installed.is_ok(), at).await?;
+            store.record_package_install(&session.id, name, version, installed.is_ok(), at).await?;
         }
         let installed = installed?;
         if let Some(session) = &session {
@@ -81,45 +81,46 @@ impl App {
         &self,
         fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
-        let (session, language) = self.place_for_packages(fields, client)?;
+    ) -> Result<Value, OwnFunctionError> {
+        let (session, language) = self.read_package_target(fields, client)?;
         let languages = match language {
-            Some(_) => vec![installable(language)?],
+            Some(_) => vec![check_installable(language)?],
             None => vec![Language::Python, Language::Node],
         };
         let mut packages = Vec::new();
-        let own = own_execution(client).filter(|_| session.is_none());
-        let own = own.and_then(|execution| Some((execution.language, execution.made()?)));
+        let own = calling_execution(client).filter(|_| session.is_none());
+        let own = own.and_then(|execution| Some((execution.language, execution.created_folder()?)));
         if let Some((one, folder)) = own.filter(|(one, _)| languages.contains(one)) {
-            let found = self.packages.installed(one, Target::Session(folder)).await?;
-            packages.extend(listed(one, &found));
+            let found = self.packages.list_installed(one, InstallTarget::Session(folder)).await?;
+            packages.extend(package_entries(one, &found));
         }
         for &one in &languages {
-            let found = match self.packages.installed(one, target(session.as_deref())).await {
-                Ok(found) => found,
-                // Who asks for all has those of the languages that there are.
-                Err(error) if language.is_none() => {
-                    tracing::info!(%error, language = %one, "its packages cannot be listed");
-                    continue;
-                }
-                Err(error) => return Err(error.into()),
-            };
-            packages.extend(listed(one, &found));
+            let found =
+                match self.packages.list_installed(one, install_target(session.as_deref())).await {
+                    Ok(found) => found,
+                    // A list for all languages leaves out those that are not installed.
+                    Err(error) if language.is_none() => {
+                        tracing::info!(%error, language = %one, "packages cannot be listed");
+                        continue;
+                    }
+                    Err(error) => return Err(error.into()),
+                };
+            packages.extend(package_entries(one, &found));
         }
         Ok(json!({"packages": packages}))
     }
 
-    /// The session that is named, or that the code which asks runs in, and the language that is
+    /// Returns the session that is named or that the calling code runs in, and the language that is
     /// named or the session's.
     ///
     /// THREAT[PKG-7]: code installs for its session or for its execution, never for everybody.
-    fn place_for_packages(
+    fn read_package_target(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<(Option<Arc<Session>>, Option<Language>), OwnError> {
-        let handle = fields.text("session_id")?.or_else(|| own_session(client));
-        let language = language(&mut fields)?;
+    ) -> Result<(Option<Arc<OpenSession>>, Option<Language>), OwnFunctionError> {
+        let handle = fields.text("session_id")?.or_else(|| calling_session(client));
+        let language = read_language(&mut fields)?;
         fields.finish()?;
         let find = |handle: String| self.sessions.find(&handle, client);
         let session = handle.map(find).transpose()?;
@@ -127,12 +128,12 @@ impl App {
         Ok((session, language.or(of_session)))
     }
 
-    /// Whether everything that a script needs is there.
-    pub(super) async fn has_packages(
+    /// Fails if a package that the script needs is missing.
+    pub(super) async fn check_packages(
         &self,
-        meta: &Meta,
-        session: Option<&Session>,
-    ) -> Result<(), OwnError> {
+        meta: &ScriptMeta,
+        session: Option<&OpenSession>,
+    ) -> Result<(), OwnFunctionError> {
         if meta.packages.is_empty() {
             return Ok(());
         }
@@ -142,9 +143,10 @@ impl App {
         };
         let parse = |text: &String| PackageName::parse(language, text);
         let needed: Result<Vec<PackageName>, _> = meta.packages.iter().map(parse).collect();
-        let needed = needed.map_err(|error| OwnError::invalid(format!("packages: {error}")))?;
+        let needed =
+            needed.map_err(|error| OwnFunctionError::invalid(format!("packages: {error}")))?;
         let missing =
-            self.packages.missing(&needed, session.map(|session| &*session.folder)).await?;
+            self.packages.find_missing(&needed, session.map(|session| &*session.folder)).await?;
         if missing.is_empty() {
             return Ok(());
         }
@@ -156,42 +158,45 @@ impl App {
             })
             .collect();
         let message = format!(
-            "{} needs packages that are not there: {}; install each first: {}",
+            "{} needs packages that are not installed: {}; install each first: {}",
             meta.name,
             names.join(", "),
             how.join("; ")
         );
-        Err(OwnError::new("MISSING_PACKAGES", message).with("missing_packages", json!(names)))
+        Err(OwnFunctionError::new("MISSING_PACKAGES", message)
+            .with("missing_packages", json!(names)))
     }
 }
 
-/// The execution whose code asks, where it runs in no session.
-fn own_execution(client: &Client) -> Option<&ExecutionPackages> {
+/// Returns the packages of the calling execution, if it is not in a session.
+fn calling_execution(client: &Client) -> Option<&ExecutionPackages> {
     match client.scope()? {
-        Scope::Execution(_) => client.inside.as_ref().map(|inside| &*inside.packages),
-        Scope::Session(_) => None,
+        SessionScope::Execution(_) => client.outer.as_ref().map(|outer| &*outer.packages),
+        SessionScope::Session(_) => None,
     }
 }
 
-fn listed(language: Language, found: &[(String, String)]) -> impl Iterator<Item = Value> {
+fn package_entries(language: Language, found: &[(String, String)]) -> impl Iterator<Item = Value> {
     found.iter().map(move |(name, version)| {
         json!({"package": name, "version": version, "language": language.name()})
     })
 }
 
-fn target(session: Option<&Session>) -> Target<'_> {
+fn install_target(session: Option<&OpenSession>) -> InstallTarget<'_> {
     match session {
-        Some(session) => Target::Session(&session.folder),
-        None => Target::Everybody,
+        Some(session) => InstallTarget::Session(&session.folder),
+        None => InstallTarget::Everybody,
     }
 }
 
-fn installable(language: Option<Language>) -> Result<Language, OwnError> {
+fn check_installable(language: Option<Language>) -> Result<Language, OwnFunctionError> {
     match language {
         Some(language @ (Language::Python | Language::Node)) => Ok(language),
-        Some(other) => Err(OwnError::invalid(format!(
+        Some(other) => Err(OwnFunctionError::invalid(format!(
             "language: {other} has no packages; it must be python or node"
         ))),
-        None => Err(OwnError::invalid("language: it is missing; it must be python or node")),
+        None => {
+            Err(OwnFunctionError::invalid("language: it is missing; it must be python or node"))
+        }
     }
 }

@@ -1,171 +1,173 @@
-//! Running code: fresh, in a session, or a saved script.
+//! Running code: in a new worker, in a session, or a saved script.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Asked, Json, Language, Policy};
+use codexec_types::{Json, Language, Policy, RequestedLimits};
 use serde_json::Value;
 
-use super::{OwnError, Owned, shape};
+use super::{OwnFunctionError, OwnFunctionResult, shape};
 use crate::fields::{FieldError, Fields};
-use crate::sessions::Session;
-use crate::{App, Client, Execution, Wanted};
+use crate::sessions::OpenSession;
+use crate::{App, Client, ExecutionRequest, FinishedExecution};
 
 impl App {
-    /// Code or a script, in a worker of its own or in a session.
+    /// Runs code or a script, in a new worker or in a session.
     pub(crate) async fn execute_code(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
-        let policy = self.in_force.policy();
+    ) -> Result<FinishedExecution, OwnFunctionError> {
+        let policy = self.live_settings.policy();
         let code = fields.text("code")?;
         let script = fields.text("script")?;
-        let version = version(&mut fields)?;
-        let language = language(&mut fields)?;
+        let version = read_version(&mut fields)?;
+        let language = read_language(&mut fields)?;
         let session = fields.text("session")?;
-        let mut wanted = Wanted::new(Language::TypeScript, String::new());
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        let mut request = ExecutionRequest::new(Language::TypeScript, String::new());
+        read_common_fields(&mut fields, &policy, &mut request)?;
         fields.finish()?;
         match (code, script) {
-            (Some(code), None) => wanted.code = code,
+            (Some(code), None) => request.code = code,
             (None, Some(script)) => {
-                return self.run(&script, version, wanted, session, client).await;
+                return self.run_saved_script(&script, version, request, session, client).await;
             }
             (Some(_), Some(_)) => {
-                return Err(OwnError::invalid("code, script: both are given; give one"));
+                return Err(OwnFunctionError::invalid("code, script: both are given; give one"));
             }
             (None, None) => {
                 let message = "code: it is missing; it must be a string (or give `script`, the \
                                name of a saved one)";
-                return Err(OwnError::invalid(message));
+                return Err(OwnFunctionError::invalid(message));
             }
         }
-        wanted.language = language.unwrap_or(Language::TypeScript);
+        request.language = language.unwrap_or(Language::TypeScript);
         if let Some(handle) = session {
-            let working_dir = wanted.working_dir.take();
+            let working_dir = request.working_dir.take();
             let found = self.session_for(&handle, language, working_dir, client).await?;
-            in_session(&mut wanted, found, language)?;
+            bind_to_session(&mut request, found, language)?;
         }
-        Ok(self.execute(wanted, client).await?)
+        Ok(self.execute(request, client).await?)
     }
 
     pub(super) async fn send_to_session(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
-        let policy = self.in_force.policy();
+    ) -> Result<FinishedExecution, OwnFunctionError> {
+        let policy = self.live_settings.policy();
         let id = fields.text("session_id")?;
         let code = fields.required_text("code")?;
-        let language = language(&mut fields)?;
-        let mut wanted = Wanted::new(Language::TypeScript, code);
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        let language = read_language(&mut fields)?;
+        let mut request = ExecutionRequest::new(Language::TypeScript, code);
+        read_common_fields(&mut fields, &policy, &mut request)?;
         fields.finish()?;
         let session = match (id, language) {
             (Some(id), _) => self.sessions.find(&id, client)?,
             (None, Some(language)) => {
-                let working_dir = wanted.working_dir.take();
+                let working_dir = request.working_dir.take();
                 self.open_session(language, None, working_dir, client).await?
             }
             (None, None) => {
                 let message = "session_id: it is missing; it must be the id that start_session \
                                gave (or give `language` to open a new one)";
-                return Err(OwnError::invalid(message));
+                return Err(OwnFunctionError::invalid(message));
             }
         };
-        in_session(&mut wanted, session, language)?;
-        Ok(self.execute(wanted, client).await?)
+        bind_to_session(&mut request, session, language)?;
+        Ok(self.execute(request, client).await?)
     }
 
     pub(super) async fn run_script(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
-        let policy = self.in_force.policy();
+    ) -> Result<FinishedExecution, OwnFunctionError> {
+        let policy = self.live_settings.policy();
         let name = fields.required_text("name")?;
-        let version = version(&mut fields)?;
+        let version = read_version(&mut fields)?;
         let session = fields.text("session_id")?;
-        let mut wanted = Wanted::new(Language::TypeScript, String::new());
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        let mut request = ExecutionRequest::new(Language::TypeScript, String::new());
+        read_common_fields(&mut fields, &policy, &mut request)?;
         fields.finish()?;
-        self.run(&name, version, wanted, session, client).await
+        self.run_saved_script(&name, version, request, session, client).await
     }
 
-    /// A saved script in a worker of its own; `wanted` says everything but its code and language.
+    /// Runs a saved script in a new worker; `request` has everything but its code and language.
     pub async fn run_saved(
         &self,
         name: &str,
         version: Option<u32>,
-        wanted: Wanted,
+        request: ExecutionRequest,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
-        self.run(name, version, wanted, None, client).await
+    ) -> Result<FinishedExecution, OwnFunctionError> {
+        self.run_saved_script(name, version, request, None, client).await
     }
 
     pub(super) async fn save_and_run_script(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Owned, OwnError> {
-        let policy = self.in_force.policy();
-        let mut wanted = Wanted::new(Language::TypeScript, String::new());
+    ) -> Result<OwnFunctionResult, OwnFunctionError> {
+        let policy = self.live_settings.policy();
+        let mut request = ExecutionRequest::new(Language::TypeScript, String::new());
         let session = fields.text("session_id")?;
-        read_rest(&mut fields, &policy, &mut wanted)?;
+        read_common_fields(&mut fields, &policy, &mut request)?;
         let saved = self.save_script(fields, client).await?;
         let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-        let execution = self.run(&name, None, wanted, session, client).await?;
-        let mut owned = self.ran(&execution, client, shape::execution);
+        let execution = self.run_saved_script(&name, None, request, session, client).await?;
+        let mut owned = self.render_execution(&execution, client, shape::execution);
         if let Some(value) = owned.value.as_object_mut() {
             value.insert("script".to_owned(), saved);
         }
         Ok(owned)
     }
 
-    /// A script as it was saved: its input is checked and its packages are there before it starts.
-    async fn run(
+    /// Runs a saved script, after checking its input and its packages.
+    async fn run_saved_script(
         &self,
         name: &str,
         version: Option<u32>,
-        mut wanted: Wanted,
+        mut request: ExecutionRequest,
         session: Option<String>,
         client: &Client,
-    ) -> Result<Execution, OwnError> {
+    ) -> Result<FinishedExecution, OwnFunctionError> {
         let script = self.scripts.get(name, version).await?;
-        self.scripts.check_input(&script.meta, &wanted.input).await?;
-        wanted.language = script.meta.language;
+        self.scripts.check_input(&script.meta, &request.input).await?;
+        request.language = script.meta.language;
         let session = match session {
             Some(handle) => {
-                let working_dir = wanted.working_dir.take();
-                let language = Some(wanted.language);
+                let working_dir = request.working_dir.take();
+                let language = Some(request.language);
                 Some(self.session_for(&handle, language, working_dir, client).await?)
             }
             None => None,
         };
-        self.has_packages(&script.meta, session.as_deref()).await?;
-        wanted.code = script.code;
-        wanted.script = Some((script.meta.name.clone(), script.version));
+        self.check_packages(&script.meta, session.as_deref()).await?;
+        request.code = script.code;
+        request.script = Some((script.meta.name.clone(), script.version));
         if let Some(session) = session {
-            in_session(&mut wanted, session, Some(script.meta.language))?;
+            bind_to_session(&mut request, session, Some(script.meta.language))?;
         }
-        let executed = self.execute(wanted, client).await;
+        let executed = self.execute(request, client).await;
         let is_fine = executed.as_ref().is_ok_and(|execution| execution.outcome.code().is_none());
-        if let Err(error) = self.scripts.ran(&script.meta.name, SystemTime::now(), is_fine).await {
-            tracing::warn!(%error, "a script's run is not counted");
+        if let Err(error) =
+            self.scripts.record_run(&script.meta.name, SystemTime::now(), is_fine).await
+        {
+            tracing::warn!(%error, "a script's run was not counted");
         }
         Ok(executed?)
     }
 
-    /// The session with this id or name; a name that is not there yet becomes one.
+    /// Returns the session with this id or name. Opens a new one for an unknown name.
     async fn session_for(
         &self,
         handle: &str,
         language: Option<Language>,
         working_dir: Option<std::path::PathBuf>,
         client: &Client,
-    ) -> Result<Arc<Session>, OwnError> {
-        if let Some(session) = self.sessions.named(handle, client) {
+    ) -> Result<Arc<OpenSession>, OwnFunctionError> {
+        if let Some(session) = self.sessions.find_open(handle, client) {
             return Ok(session);
         }
         if handle.starts_with("sess_") {
@@ -176,37 +178,41 @@ impl App {
     }
 }
 
-fn in_session(
-    wanted: &mut Wanted,
-    session: Arc<Session>,
+fn bind_to_session(
+    request: &mut ExecutionRequest,
+    session: Arc<OpenSession>,
     asked: Option<Language>,
-) -> Result<(), OwnError> {
+) -> Result<(), OwnFunctionError> {
     let is_script = |language| matches!(language, Language::JavaScript | Language::TypeScript);
     let is_same = |language| {
         language == session.language || (is_script(language) && is_script(session.language))
     };
     if let Some(asked) = asked.filter(|asked| !is_same(*asked)) {
-        return Err(OwnError::invalid(format!(
+        return Err(OwnFunctionError::invalid(format!(
             "language: {} is a {} session and cannot run {asked}; leave `language` out, or use \
              another session",
             session.id, session.language
         )));
     }
-    if wanted.working_dir.is_some() {
-        return Err(OwnError::invalid(
+    if request.working_dir.is_some() {
+        return Err(OwnFunctionError::invalid(
             "working_dir: a session has the one that it was opened with; leave it out",
         ));
     }
-    wanted.language = session.language;
-    wanted.session = Some(session);
+    request.language = session.language;
+    request.session = Some(session);
     Ok(())
 }
 
-/// What every way of running code takes.
-fn read_rest(fields: &mut Fields, policy: &Policy, wanted: &mut Wanted) -> Result<(), FieldError> {
-    wanted.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
-    wanted.args = fields.texts("args")?.unwrap_or_default();
-    wanted.working_dir = fields.text("working_dir")?.map(Into::into);
+/// Reads the fields that all functions which run code have in common.
+fn read_common_fields(
+    fields: &mut Fields,
+    policy: &Policy,
+    request: &mut ExecutionRequest,
+) -> Result<(), FieldError> {
+    request.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
+    request.args = fields.texts("args")?.unwrap_or_default();
+    request.working_dir = fields.text("working_dir")?.map(Into::into);
     let max_ms = u64::try_from(policy.max_wall.as_millis()).unwrap_or(u64::MAX);
     let wall = fields.number("timeout_ms", 1..=max_ms)?.map(Duration::from_millis);
     let allowed_tools = fields.texts("allowed_tools")?;
@@ -214,17 +220,17 @@ fn read_rest(fields: &mut Fields, policy: &Policy, wanted: &mut Wanted) -> Resul
     let most = u64::from(policy.limits.tool_calls);
     let calls = fields.number("max_tool_calls", 0..=most)?;
     let tool_calls = calls.and_then(|calls| u32::try_from(calls).ok());
-    wanted.asked = Asked { wall, tool_calls, allowed_tools, allowed_servers };
+    request.asked = RequestedLimits { wall, tool_calls, allowed_tools, allowed_servers };
     Ok(())
 }
 
-pub(super) fn language(fields: &mut Fields) -> Result<Option<Language>, FieldError> {
+pub(super) fn read_language(fields: &mut Fields) -> Result<Option<Language>, FieldError> {
     let names = Language::ALL.map(|language| (language.name(), language));
     let short = Language::ALL.map(|language| (language.short(), language));
     fields.choice("language", &[names, short].concat())
 }
 
-pub(super) fn version(fields: &mut Fields) -> Result<Option<u32>, FieldError> {
+pub(super) fn read_version(fields: &mut Fields) -> Result<Option<u32>, FieldError> {
     let version = fields.number("version", 1..=u64::from(u32::MAX))?;
     Ok(version.and_then(|version| u32::try_from(version).ok()))
 }

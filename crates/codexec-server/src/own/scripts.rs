@@ -1,9 +1,9 @@
-use codexec_scripts::{Draft, Filter, Meta, ScriptError};
+use codexec_scripts::{ScriptDraft, ScriptError, ScriptFilter, ScriptMeta};
 use codexec_types::{Grant, Language};
 use serde_json::{Value, json};
 
-use super::OwnError;
-use super::running::{language, version};
+use super::OwnFunctionError;
+use super::running::{read_language, read_version};
 use crate::fields::Fields;
 use crate::{App, Client};
 
@@ -14,32 +14,32 @@ const DEFAULT_FOUND: u64 = 10;
 const MAX_FOUND: u64 = 100;
 
 impl App {
-    /// THREAT[OWN-4]: code adds scripts, and changes none that are there.
+    /// THREAT[OWN-4]: code adds scripts, but replaces none.
     pub(super) async fn save_script(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
-        let draft = Draft {
+    ) -> Result<Value, OwnFunctionError> {
+        let draft = ScriptDraft {
             name: fields.required_text("name")?,
             description: fields.text("description")?.unwrap_or_default(),
-            language: language(&mut fields)?.unwrap_or(Language::Python),
+            language: read_language(&mut fields)?.unwrap_or(Language::Python),
             code: fields.required_text("code")?,
             tags: fields.texts("tags")?.unwrap_or_default(),
             packages: fields.texts("packages")?.unwrap_or_default(),
             parameters: fields.take("parameters").filter(|schema| !schema.is_null()),
             source_execution_id: fields.text("source_execution_id")?,
-            expose: fields.truth("expose")?.unwrap_or(false),
+            expose: fields.boolean("expose")?.unwrap_or(false),
         };
         fields.finish()?;
         if draft.expose && !client.may(Grant::ExposeScripts) {
             let what = "expose: code may not make a script a tool of the client's";
-            return Err(OwnError::not_given(Grant::ExposeScripts, what));
+            return Err(OwnFunctionError::needs_grant(Grant::ExposeScripts, what));
         }
         let saved = match client.may(Grant::ReplaceScripts) {
             true => self.scripts.save(draft).await?,
             false => self.scripts.add(draft).await.map_err(|error| match &error {
-                ScriptError::Exists { .. } => OwnError::not_given(
+                ScriptError::Exists { .. } => OwnFunctionError::needs_grant(
                     Grant::ReplaceScripts,
                     &format!("name: {error}, and code may not replace it; save under another name"),
                 ),
@@ -56,9 +56,9 @@ impl App {
         }))
     }
 
-    pub(super) async fn get_script(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    pub(super) async fn get_script(&self, mut fields: Fields) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
-        let version = version(&mut fields)?;
+        let version = read_version(&mut fields)?;
         fields.finish()?;
         let script = self.scripts.get(&name, version).await?;
         let meta = &script.meta;
@@ -88,14 +88,14 @@ impl App {
         Ok(value)
     }
 
-    pub(super) async fn list_scripts(&self, mut fields: Fields) -> Result<Value, OwnError> {
-        let language = language(&mut fields)?;
+    pub(super) async fn list_scripts(&self, mut fields: Fields) -> Result<Value, OwnFunctionError> {
+        let language = read_language(&mut fields)?;
         let tag = fields.text("tag")?;
         let limit = fields.number("limit", 1..=MAX_LISTED)?.unwrap_or(DEFAULT_LISTED);
         let offset = fields.number("offset", 0..=u64::from(u32::MAX))?.unwrap_or(0);
         fields.finish()?;
-        let (limit, offset) = (size(limit), size(offset));
-        let filter = Filter { language, tag, limit, offset };
+        let (limit, offset) = (to_usize(limit), to_usize(offset));
+        let filter = ScriptFilter { language, tag, limit, offset };
         let listed = self.scripts.list(filter).await?;
         let scripts: Vec<Value> = listed.scripts.iter().map(listed_script).collect();
         let mut value = json!({"scripts": scripts, "total_count": listed.total});
@@ -105,17 +105,20 @@ impl App {
         Ok(value)
     }
 
-    pub(super) async fn search_scripts(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    pub(super) async fn search_scripts(
+        &self,
+        mut fields: Fields,
+    ) -> Result<Value, OwnFunctionError> {
         let query = fields.required_text("query")?;
         let limit = fields.number("limit", 1..=MAX_FOUND)?.unwrap_or(DEFAULT_FOUND);
         fields.finish()?;
-        let hits = self.scripts.search(&query, size(limit)).await?;
+        let hits = self.scripts.search(&query, to_usize(limit)).await?;
         let results: Vec<Value> = hits
             .iter()
             .map(|hit| {
                 json!({
                     "name": hit.meta.name,
-                    "description": brief(&hit.meta.description),
+                    "description": shorten(&hit.meta.description),
                     "language": hit.meta.language.name(),
                     "relevance": hit.relevance.as_str(),
                 })
@@ -124,11 +127,14 @@ impl App {
         Ok(json!({"results": results}))
     }
 
-    /// Those that are kept, newest first.
-    pub(super) async fn list_script_versions(&self, mut fields: Fields) -> Result<Value, OwnError> {
+    /// Lists the stored versions, newest first.
+    pub(super) async fn list_script_versions(
+        &self,
+        mut fields: Fields,
+    ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
-        let versions = self.scripts.versions(&name).await?;
+        let versions = self.scripts.list_versions(&name).await?;
         let versions: Vec<Value> = versions
             .iter()
             .map(|version| {
@@ -148,30 +154,30 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
         if !client.may(Grant::DeleteScripts) {
             let what = "name: code may not delete scripts";
-            return Err(OwnError::not_given(Grant::DeleteScripts, what));
+            return Err(OwnFunctionError::needs_grant(Grant::DeleteScripts, what));
         }
         self.scripts.delete(&name).await?;
         Ok(json!({"success": true, "name": name}))
     }
 }
 
-fn listed_script(meta: &Meta) -> Value {
+fn listed_script(meta: &ScriptMeta) -> Value {
     json!({
         "name": meta.name,
-        "description": brief(&meta.description),
+        "description": shorten(&meta.description),
         "language": meta.language.name(),
         "tags": meta.tags,
         "last_run_at": meta.last_run_at,
     })
 }
 
-/// Enough to choose by; `get_script` has it whole.
-fn brief(description: &str) -> String {
+/// Shortens a description for lists; `get_script` returns it in full.
+fn shorten(description: &str) -> String {
     let mut brief: String = description.chars().take(DESCRIPTION_CHARS).collect();
     if brief.len() < description.len() {
         brief.push('…');
@@ -179,6 +185,6 @@ fn brief(description: &str) -> String {
     brief
 }
 
-fn size(number: u64) -> usize {
+fn to_usize(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }

@@ -4,17 +4,17 @@ use std::time::SystemTime;
 
 use codexec_exec::packages::Packages;
 use codexec_store::SessionStart;
-use codexec_types::{Grant, Language, SessionId, rfc3339};
+use codexec_types::{Grant, Language, SessionId, format_rfc3339};
 use serde_json::{Value, json};
 
-use super::OwnError;
-use super::running::language;
+use super::OwnFunctionError;
+use super::running::read_language;
 use crate::execute::random_bits;
 use crate::fields::Fields;
-use crate::inside::{Scope, within};
-use crate::sessions::{Opener, Opening, Replay, Session};
-use crate::snapshots::{Snapshot, Whose, check_name};
-use crate::{App, Client, Wanted};
+use crate::outer_execution::{SessionScope, restrict_to_outer};
+use crate::sessions::{NewSession, OpenSession, Opener, Replay};
+use crate::snapshots::{Snapshot, SnapshotFilter, check_name};
+use crate::{App, Client, ExecutionRequest};
 
 const MAX_NAME_CHARS: usize = 64;
 const DEFAULT_HISTORY: u64 = 20;
@@ -25,13 +25,13 @@ impl App {
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
-        let language = language(&mut fields)?.unwrap_or(Language::Python);
+    ) -> Result<Value, OwnFunctionError> {
+        let language = read_language(&mut fields)?.unwrap_or(Language::Python);
         let name = fields.text("name")?;
         let working_dir = fields.text("working_dir")?.map(PathBuf::from);
         fields.finish()?;
         let session = self.open_session(language, name, working_dir, client).await?;
-        Ok(started(&session))
+        Ok(session_entry(&session))
     }
 
     pub(super) async fn open_session(
@@ -40,35 +40,35 @@ impl App {
         name: Option<String>,
         working_dir: Option<PathBuf>,
         client: &Client,
-    ) -> Result<Arc<Session>, OwnError> {
+    ) -> Result<Arc<OpenSession>, OwnFunctionError> {
         if let Some(name) = &name {
-            is_name(name)?;
-            if let Some(session) = self.sessions.named(name, client) {
-                return Err(OwnError::invalid(format!(
+            check_session_name(name)?;
+            if let Some(session) = self.sessions.find_open(name, client) {
+                return Err(OwnFunctionError::invalid(format!(
                     "name: {name:?} is open already as {}; use it, close it, or take another name",
                     session.id
                 )));
             }
         }
-        let policy = self.in_force.policy();
+        let policy = self.live_settings.policy();
         let opener = Opener::of(client);
-        let place = self.sessions.place(&opener)?;
-        let _begun = client.begin();
+        let permit = self.sessions.reserve(&opener)?;
+        let _guard = client.delay_end();
         let id = SessionId::from_bits(random_bits()?);
-        let mut wanted = Wanted::new(language, String::new());
-        wanted.working_dir = working_dir;
-        let request = wanted.found(&policy.files).await.map_err(crate::ExecuteError::from)?;
+        let mut request = ExecutionRequest::new(language, String::new());
+        request.working_dir = working_dir;
+        let resolved = request.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
         let admitted = policy
-            .admit_session(request, &self.gateway.server_names())
+            .admit_session(resolved, &self.gateway.server_names())
             .map_err(crate::ExecuteError::from)?;
-        let admitted = within(admitted, client)?;
-        let folder = self.records.folder_for(&id).await.map_err(no_folder)?;
+        let admitted = restrict_to_outer(admitted, client)?;
+        let folder = self.records.create_session_folder(&id).await.map_err(folder_error)?;
         let store = self.records.store().await?;
         let servers = self.visible_servers(admitted.tools());
-        let packages = packages_folder(&folder).await.map_err(no_folder)?;
+        let packages = create_packages_folder(&folder).await.map_err(folder_error)?;
         let mut run = self
             .workers
-            .open(&admitted, servers, Some(packages))
+            .open_session(&admitted, servers, Some(packages))
             .await
             .map_err(crate::ExecuteError::from)?;
         let start = SessionStart {
@@ -81,30 +81,33 @@ impl App {
             context: &client.context,
             at: SystemTime::now(),
         };
-        if let Err(error) = store.session_started(&start).await {
+        if let Err(error) = store.begin_session(&start).await {
             run.close().await;
             return Err(error.into());
         }
-        let opening = Opening { id, opener, language, name, folder, place };
-        Ok(self.sessions.add(opening, run))
+        let new_session = NewSession { id, opener, language, name, folder, permit };
+        Ok(self.sessions.add(new_session, run))
     }
 
     pub(super) async fn close_session(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let handle = fields.required_text("session_id")?;
         fields.finish()?;
         let session = self.sessions.find(&handle, client)?;
-        if client.inside.as_ref().is_some_and(|inside| inside.sessions.contains(&session.id)) {
+        if client.outer.as_ref().is_some_and(|outer| outer.sessions.contains(&session.id)) {
             return Err(crate::SessionError::Itself(session.id.clone()).into());
         }
-        let _begun = client.begin();
+        let _guard = client.delay_end();
         let Some(closed) = self.sessions.end(&session, "manual").await else {
-            return Err(self.sessions.find(&handle, client).map_or_else(OwnError::from, |_| {
-                OwnError::invalid("session_id: it is being closed")
-            }));
+            return Err(self
+                .sessions
+                .find(&handle, client)
+                .map_or_else(OwnFunctionError::from, |_| {
+                    OwnFunctionError::invalid("session_id: it is being closed")
+                }));
         };
         Ok(json!({
             "success": true,
@@ -114,7 +117,11 @@ impl App {
         }))
     }
 
-    pub(super) fn list_sessions(&self, fields: Fields, client: &Client) -> Result<Value, OwnError> {
+    pub(super) fn list_sessions(
+        &self,
+        fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnFunctionError> {
         fields.finish()?;
         let sessions: Vec<Value> = self
             .sessions
@@ -125,8 +132,8 @@ impl App {
                     "session_id": info.id.as_str(),
                     "language": info.language.name(),
                     "name": info.name,
-                    "started_at": rfc3339(info.started),
-                    "last_activity_at": rfc3339(info.last_used),
+                    "started_at": format_rfc3339(info.started),
+                    "last_activity_at": format_rfc3339(info.last_used),
                     "executions_count": info.executions,
                     "pid": info.pid,
                     "memory_mb": mebibytes(info.memory_bytes),
@@ -137,18 +144,18 @@ impl App {
         Ok(json!({"sessions": sessions}))
     }
 
-    /// Open ones of every server that runs here, and those that have ended; newest first.
+    /// Lists open sessions of all servers on this machine, and ended ones; newest first.
     pub(super) async fn session_history(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let limit = fields.number("limit", 1..=MAX_HISTORY)?.unwrap_or(DEFAULT_HISTORY);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let sessions = self.records.store().await?.sessions(limit).await?;
+        let sessions = self.records.store().await?.list_sessions(limit).await?;
         let open = self.sessions.list(client);
-        let is_theirs = |session: &&codexec_store::Session| {
+        let is_theirs = |session: &&codexec_store::SessionRecord| {
             session.principal == client.principal.as_str()
                 && (client.may(Grant::AllSessions) || open.iter().any(|one| one.id == session.id))
         };
@@ -160,8 +167,8 @@ impl App {
                     "session_id": session.id.as_str(),
                     "language": session.language,
                     "name": session.name,
-                    "started_at": rfc3339(session.started),
-                    "ended_at": session.ended.map(rfc3339),
+                    "started_at": format_rfc3339(session.started),
+                    "ended_at": session.ended.map(format_rfc3339),
                     "reason": session.reason,
                     "executions_count": session.executions,
                     "pid": session.pid,
@@ -172,18 +179,18 @@ impl App {
         Ok(json!({"sessions": sessions}))
     }
 
-    /// Keeps what is needed to make the session anew.
+    /// Stores what is needed to restore the session.
     pub(super) async fn snapshot_session(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
-        let handle = fields.text("session_id")?.or_else(|| own_session(client));
+    ) -> Result<Value, OwnFunctionError> {
+        let handle = fields.text("session_id")?.or_else(|| calling_session(client));
         let name = fields.required_text("name")?;
         fields.finish()?;
         check_name(&name)?;
         let missing = "session_id: it is missing; it must be the id that start_session gave";
-        let handle = handle.ok_or_else(|| OwnError::invalid(missing))?;
+        let handle = handle.ok_or_else(|| OwnFunctionError::invalid(missing))?;
         let session = self.sessions.find(&handle, client)?;
         match session.language {
             Language::JavaScript | Language::TypeScript | Language::Python => {}
@@ -192,18 +199,18 @@ impl App {
             }
         }
         let cells: Vec<_> =
-            session.recorded()?.iter().map(|cell| crate::Recorded::clone(cell)).collect();
-        if let Some(inside) = &client.inside {
-            let bytes = cells.iter().map(crate::Recorded::bytes).sum::<usize>();
-            let taken = inside.allowance.take(bytes as u64);
-            taken.map_err(|err| OwnError::new("KEPT_LIMIT", err.message))?;
+            session.recorded_cells()?.iter().map(|cell| crate::RecordedCell::clone(cell)).collect();
+        if let Some(outer) = &client.outer {
+            let bytes = cells.iter().map(crate::RecordedCell::bytes).sum::<usize>();
+            let taken = outer.allowance.take(bytes as u64);
+            taken.map_err(|err| OwnFunctionError::new("KEPT_LIMIT", err.message))?;
         }
         let snapshot = Snapshot {
             name: name.clone(),
             principal: client.principal.clone(),
-            server: self.records.store().await?.server().to_owned(),
+            server: self.records.store().await?.server_id().to_owned(),
             language: session.language,
-            at: rfc3339(SystemTime::now()),
+            at: format_rfc3339(SystemTime::now()),
             cells,
         };
         let count = snapshot.cells.len();
@@ -212,12 +219,12 @@ impl App {
         Ok(json!({"success": true, "name": name, "cells": count}))
     }
 
-    /// A new session in which the cells run again, with the answers that they had then.
+    /// Opens a new session and replays the cells with their recorded answers.
     pub(super) async fn restore_session(
         &self,
         mut fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
         check_name(&name)?;
@@ -226,25 +233,25 @@ impl App {
         let session = self.open_session(snapshot.language, None, None, client).await?;
         let count = snapshot.cells.len();
         for (number, cell) in (1..).zip(snapshot.cells) {
-            let mut wanted = Wanted::new(snapshot.language, cell.code.clone());
-            wanted.input = cell.input.clone();
-            wanted.args = cell.args.clone();
-            wanted.session = Some(Arc::clone(&session));
-            wanted.replayed = Some(Arc::new(Replay::new(cell)));
-            let failed = match self.execute(wanted, client).await {
+            let mut request = ExecutionRequest::new(snapshot.language, cell.code.clone());
+            request.input = cell.input.clone();
+            request.args = cell.args.clone();
+            request.session = Some(Arc::clone(&session));
+            request.replayed = Some(Arc::new(Replay::new(cell)));
+            let failed = match self.execute(request, client).await {
                 Ok(execution) if execution.outcome.code().is_none() => None,
-                Ok(execution) => Some(crate::explanation(&execution)),
+                Ok(execution) => Some(crate::explain_outcome(&execution)),
                 Err(error) => Some(error.to_string()),
             };
             if let Some(why) = failed {
                 self.sessions.end(&session, "restore_failed").await;
                 let message = format!(
-                    "name: cell {number} of {count} of {name:?} does not run as it did: {why}"
+                    "name: cell {number} of {count} of {name:?} failed when it was replayed: {why}"
                 );
-                return Err(OwnError::new("RESTORE_FAILED", message));
+                return Err(OwnFunctionError::new("RESTORE_FAILED", message));
             }
         }
-        let mut value = started(&session);
+        let mut value = session_entry(&session);
         if let Some(fields) = value.as_object_mut() {
             fields.insert("cells".to_owned(), count.into());
         }
@@ -255,53 +262,57 @@ impl App {
         &self,
         fields: Fields,
         client: &Client,
-    ) -> Result<Value, OwnError> {
+    ) -> Result<Value, OwnFunctionError> {
         fields.finish()?;
-        let whose = self.snapshots_of(client).await?;
-        let names = self.records.snapshots().list(whose).await?;
+        let filter = self.snapshots_of(client).await?;
+        let names = self.records.snapshots().list(filter).await?;
         Ok(json!({"snapshots": names}))
     }
 
-    /// Code uses the snapshots that its own client made.
-    async fn snapshots_of(&self, client: &Client) -> Result<Whose, OwnError> {
+    /// Returns the snapshots that the client may use. Code may use those that its own client
+    /// created.
+    async fn snapshots_of(&self, client: &Client) -> Result<SnapshotFilter, OwnFunctionError> {
         let server = match client.may(Grant::AllSessions) {
             true => None,
-            false => Some(self.records.store().await?.server().to_owned()),
+            false => Some(self.records.store().await?.server_id().to_owned()),
         };
-        Ok(Whose { principal: client.principal.clone(), server })
+        Ok(SnapshotFilter { principal: client.principal.clone(), server })
     }
 }
 
-async fn packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
+async fn create_packages_folder(folder: &Path) -> std::io::Result<PathBuf> {
     let folder = folder.to_owned();
-    let made = tokio::task::spawn_blocking(move || Packages::folder_for_session(&folder));
+    let made = tokio::task::spawn_blocking(move || Packages::create_session_folder(&folder));
     made.await.map_err(std::io::Error::other)?
 }
 
-fn no_folder(error: impl std::fmt::Display) -> OwnError {
-    OwnError::new("STORE_UNAVAILABLE", format!("a folder for it cannot be made: {error}"))
+fn folder_error(error: impl std::fmt::Display) -> OwnFunctionError {
+    OwnFunctionError::new(
+        "STORE_UNAVAILABLE",
+        format!("the session's folder cannot be created: {error}"),
+    )
 }
 
-/// The one that the code which asks runs in.
-pub(super) fn own_session(client: &Client) -> Option<String> {
+/// Returns the session that the calling code runs in.
+pub(super) fn calling_session(client: &Client) -> Option<String> {
     match client.scope()? {
-        Scope::Session(id) => Some(id.as_str().to_owned()),
-        Scope::Execution(_) => None,
+        SessionScope::Session(id) => Some(id.as_str().to_owned()),
+        SessionScope::Execution(_) => None,
     }
 }
 
-fn started(session: &Session) -> Value {
+fn session_entry(session: &OpenSession) -> Value {
     json!({
         "success": true,
         "session_id": session.id.as_str(),
         "language": session.language.name(),
         "name": session.name,
         "pid": session.pid,
-        "started_at": rfc3339(session.started),
+        "started_at": format_rfc3339(session.started),
     })
 }
 
-fn is_name(name: &str) -> Result<(), OwnError> {
+fn check_session_name(name: &str) -> Result<(), OwnFunctionError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || " ._-".contains(c);
     let is_name = !name.trim().is_empty()
         && name.chars().count() <= MAX_NAME_CHARS
@@ -311,13 +322,13 @@ fn is_name(name: &str) -> Result<(), OwnError> {
         return Ok(());
     }
     let name: String = name.chars().take(40).collect();
-    Err(OwnError::invalid(format!(
+    Err(OwnFunctionError::invalid(format!(
         "name: {name:?} is not allowed; write 1 to {MAX_NAME_CHARS} letters, digits, spaces and \
          `.`, `_`, `-`, and do not begin with sess_"
     )))
 }
 
-/// With one digit behind the point.
+/// Rounds to one decimal place.
 #[expect(clippy::cast_precision_loss, reason = "nobody reads the last bytes of it")]
 pub(super) fn mebibytes(bytes: u64) -> f64 {
     (bytes as f64 / f64::from(1 << 20) * 10.0).round() / 10.0

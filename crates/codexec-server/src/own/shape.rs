@@ -1,17 +1,17 @@
-//! Executions in the shape that seed users know: one flat object.
+//! Formats executions as one flat object, as in the toolset `codexec`.
 
 use std::time::Duration;
 
 use codexec_types::{Limit, Outcome};
 use serde_json::{Value, json};
 
-use crate::plain::plain;
-use crate::reply::{explanation, shown};
-use crate::{Budget, Execution};
+use crate::escaped_text::escape_name;
+use crate::reply::{explain_outcome, render_value};
+use crate::{FinishedExecution, TextBudget};
 
-/// What `execute_code` and `run_script` give.
-pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value {
-    let streams = Streams::of(execution, budget);
+/// Formats the result of `execute_code` and `run_script`.
+pub(super) fn execution(execution: &FinishedExecution, budget: Option<TextBudget>) -> Value {
+    let streams = CutStreams::of(execution, budget);
     let mut value = json!({
         "success": execution.outcome.code().is_none(),
         "execution_id": execution.id.as_str(),
@@ -32,18 +32,21 @@ pub(super) fn execution(execution: &Execution, budget: Option<Budget>) -> Value 
         };
         fields.insert("result".to_owned(), result);
     }
-    more(&mut value, execution);
+    add_details(&mut value, execution);
     value
 }
 
-/// What `send_to_session` gives. A value is shown as it is at a prompt: at the end of the output.
-pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
-    let mut streams = Streams::of(execution, None);
+/// Formats the result of `send_to_session`. As at a prompt, the value follows the output.
+pub(super) fn session_execution(
+    execution: &FinishedExecution,
+    budget: Option<TextBudget>,
+) -> Value {
+    let mut streams = CutStreams::of(execution, None);
     if let Some(text) = execution.outcome.value().filter(|text| *text != "null") {
         if !streams.out.is_empty() && !streams.out.ends_with('\n') {
             streams.out.push('\n');
         }
-        streams.out.push_str(&shown(text));
+        streams.out.push_str(&render_value(text));
     }
     let (out, is_out_cut) = cut(&streams.out, budget);
     let (err, is_err_cut) = cut(&streams.err, budget);
@@ -57,15 +60,15 @@ pub(super) fn sent(execution: &Execution, budget: Option<Budget>) -> Value {
         "truncated": streams.is_cut || is_out_cut || is_err_cut,
         "artifacts": artifacts(execution),
     });
-    more(&mut value, execution);
+    add_details(&mut value, execution);
     value
 }
 
-/// Only what is worth saying: most executions have none of it.
-fn more(value: &mut Value, execution: &Execution) {
+/// Adds fields that most executions do not have.
+fn add_details(value: &mut Value, execution: &FinishedExecution) {
     let Some(fields) = value.as_object_mut() else { return };
     if execution.outcome == Outcome::Stopped(Limit::Wall) {
-        // Where the clients of this toolset have always found it.
+        // The position that clients of this toolset expect.
         let place = fields.keys().position(|name| name == "truncated").unwrap_or(fields.len());
         fields.shift_insert(place, "timed_out".to_owned(), true.into());
     }
@@ -81,15 +84,15 @@ fn more(value: &mut Value, execution: &Execution) {
     }
 }
 
-struct Streams {
+struct CutStreams {
     out: String,
     err: String,
     is_cut: bool,
 }
 
-impl Streams {
-    /// What went wrong stands at the end of standard error, as an interpreter would put it.
-    fn of(execution: &Execution, budget: Option<Budget>) -> Streams {
+impl CutStreams {
+    /// Appends the error to stderr, as an interpreter does.
+    fn of(execution: &FinishedExecution, budget: Option<TextBudget>) -> CutStreams {
         let mut err = execution.output.stderr();
         match &execution.outcome {
             Outcome::Returned(_) | Outcome::Exited { .. } | Outcome::Stopped(Limit::Wall) => {}
@@ -97,21 +100,22 @@ impl Streams {
                 if !err.is_empty() && !err.ends_with('\n') {
                     err.push('\n');
                 }
-                err.push_str(&explanation(execution));
+                err.push_str(&explain_outcome(execution));
             }
         }
         let (out, is_out_cut) = cut(&execution.output.stdout(), budget);
         let (err, is_err_cut) = cut(&err, budget);
-        // A program that was stopped had more to say.
+        // A program that was stopped would have written more.
         let is_stopped = matches!(execution.outcome, Outcome::Stopped(_));
-        Streams { out, err, is_cut: is_out_cut || is_err_cut || is_stopped }
+        CutStreams { out, err, is_cut: is_out_cut || is_err_cut || is_stopped }
     }
 }
 
-/// The two ends of a long text, as these clients know it, and whether it was cut.
-pub(super) fn cut(text: &str, budget: Option<Budget>) -> (String, bool) {
+/// Cuts a long text to its two ends, with a note that clients of this toolset expect. Tells if it
+/// was cut.
+pub(super) fn cut(text: &str, budget: Option<TextBudget>) -> (String, bool) {
     let Some(budget) = budget else { return (text.to_owned(), false) };
-    match budget.ends(text) {
+    match budget.split_ends(text) {
         Some((head, tail, left_out)) => {
             (format!("{head}\n\n[... truncated {left_out} characters ...]\n\n{tail}"), true)
         }
@@ -119,12 +123,12 @@ pub(super) fn cut(text: &str, budget: Option<Budget>) -> (String, bool) {
     }
 }
 
-/// With three digits behind the point.
+/// Rounds to three decimal places.
 pub(super) fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }
 
-/// As a shell counts it; none where the program did not end by itself.
+/// Returns the exit code as a shell would; `None` if the program did not end by itself.
 pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
     match outcome {
         Outcome::Returned(_) => Some(0),
@@ -135,8 +139,8 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
     }
 }
 
-/// The files that are new or changed.
-fn artifacts(execution: &Execution) -> Vec<String> {
+/// Returns the paths of files that are new or changed.
+fn artifacts(execution: &FinishedExecution) -> Vec<String> {
     let changes = &execution.changes;
-    changes.created.iter().chain(&changes.modified).map(|file| plain(&file.path)).collect()
+    changes.created.iter().chain(&changes.modified).map(|file| escape_name(&file.path)).collect()
 }

@@ -1,26 +1,26 @@
-//! How an execution ended, in words.
+//! Describes how an execution ended.
 
 use std::fmt::Write as _;
 
 use codexec_types::{Crash, Limit, Limits, Outcome, Thrown};
 
-use crate::Execution;
+use crate::FinishedExecution;
 
-/// What happened and what to do about it, without its code.
-pub fn explanation(execution: &Execution) -> String {
+/// Describes the outcome and what to do about it, without its code.
+pub fn explain_outcome(execution: &FinishedExecution) -> String {
     match &execution.outcome {
         Outcome::Returned(_) => "it returned".to_owned(),
-        Outcome::Threw(thrown) => thrown_text(thrown),
+        Outcome::Threw(thrown) => describe_thrown(thrown),
         Outcome::Exited { code } => format!("the program ended with exit code {code}"),
         Outcome::Stopped(Limit::Wall) => format!(
             "stopped after {} ms; do less, or ask for more with timeout_ms",
             execution.limits.wall.as_millis()
         ),
         Outcome::Stopped(limit @ Limit::Output) => {
-            let text = limit_text(*limit, execution.limits);
+            let text = describe_limit(*limit, execution.limits);
             format!("stopped: {text}; print less, return what matters")
         }
-        Outcome::Stopped(limit) => format!("stopped: {}", limit_text(*limit, execution.limits)),
+        Outcome::Stopped(limit) => format!("stopped: {}", describe_limit(*limit, execution.limits)),
         Outcome::Crashed(Crash::Exited) => {
             "the worker ended before the code did; nothing else was affected".to_owned()
         }
@@ -29,14 +29,14 @@ pub fn explanation(execution: &Execution) -> String {
             format!("the program was killed by signal {signal}{name}")
         }
         Outcome::Crashed(Crash::BadFrame) => {
-            "the worker broke the protocol and was ended".to_owned()
+            "the worker broke the protocol and was killed".to_owned()
         }
         Outcome::Cancelled => "the execution was cancelled".to_owned(),
     }
 }
 
-/// What was too much.
-pub(super) fn limit_text(limit: Limit, limits: Limits) -> String {
+/// Describes the limit that was exceeded.
+pub(super) fn describe_limit(limit: Limit, limits: Limits) -> String {
     match limit {
         Limit::Wall => format!("more than {} ms", limits.wall.as_millis()),
         Limit::Cpu => format!("more than {} s of CPU time", limits.cpu.as_secs()),
@@ -53,7 +53,7 @@ pub(super) fn limit_text(limit: Limit, limits: Limits) -> String {
     }
 }
 
-fn thrown_text(thrown: &Thrown) -> String {
+fn describe_thrown(thrown: &Thrown) -> String {
     let mut text = thrown.message.clone();
     if let Some(at) = thrown.at {
         let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);
@@ -64,7 +64,7 @@ fn thrown_text(thrown: &Thrown) -> String {
     text
 }
 
-/// Those that programs usually die of.
+/// Names the signals that usually kill programs.
 fn signal_name(signal: i32) -> Option<&'static str> {
     let name = match signal {
         1 => "SIGHUP",

@@ -2,19 +2,19 @@ use std::time::Duration;
 
 use codexec_exec::Usage;
 use codexec_types::{
-    Artifact, Changes, Crash, ExecutionId, ImageType, Json, Limit, Limits, NotWritten, Outcome,
+    Artifact, Crash, ExecutionId, FileChanges, ImageType, Json, Limit, Limits, NotWritten, Outcome,
     Position, Thrown, ThrownCode,
 };
 
 use super::*;
 use crate::Images;
 
-fn written(text: &str) -> codexec_types::Written {
-    codexec_types::Written::new(text.to_owned(), Vec::new())
+fn written(text: &str) -> codexec_types::GuestOutput {
+    codexec_types::GuestOutput::new(text.to_owned(), Vec::new())
 }
 
-fn execution(output: &str, outcome: Outcome) -> Execution {
-    Execution {
+fn execution(output: &str, outcome: Outcome) -> FinishedExecution {
+    FinishedExecution {
         id: ExecutionId::from_bits(1),
         outcome,
         limits: Limits::DEFAULT,
@@ -23,7 +23,7 @@ fn execution(output: &str, outcome: Outcome) -> Execution {
         session: None,
         session_ended: None,
         images: Images::default(),
-        changes: Changes::default(),
+        changes: FileChanges::default(),
         limits_met: Vec::new(),
         usage: Usage::default(),
         duration: Duration::ZERO,
@@ -32,13 +32,13 @@ fn execution(output: &str, outcome: Outcome) -> Execution {
 
 #[track_caller]
 fn check(output: &str, outcome: Outcome, expected: &str) {
-    let budget = Budget { chars: 100, head: 5, tail: 5 };
-    assert_eq!(reply(&execution(output, outcome), budget).text, expected);
+    let budget = TextBudget { chars: 100, head: 5, tail: 5 };
+    assert_eq!(render_reply(&execution(output, outcome), budget).text, expected);
 }
 
 #[track_caller]
-fn check_whole(execution: &Execution, expected: &str) {
-    assert_eq!(reply(execution, Budget::DEFAULT).text, expected);
+fn check_whole(execution: &FinishedExecution, expected: &str) {
+    assert_eq!(render_reply(execution, TextBudget::DEFAULT).text, expected);
 }
 
 fn file(path: &str, bytes: u64) -> Artifact {
@@ -82,8 +82,8 @@ fn long_texts_are_cut() {
     );
 }
 
-fn changed() -> Changes {
-    Changes {
+fn changed() -> FileChanges {
+    FileChanges {
         created: vec![file("plot.png", 12_345), file("a\nb\u{202e}.txt", 0)],
         modified: vec![file("data.csv", 1_234_567)],
         deleted: vec![file("old.txt", 5)],
@@ -106,7 +106,7 @@ fn not_written(path: &str) -> NotWritten {
 }
 
 #[test]
-fn what_was_left_behind_follows_what_was_said() {
+fn notes_follow_output_and_value() {
     let with = |output: &str, outcome: Outcome| {
         let mut execution = execution(output, outcome);
         execution.changes = changed();
@@ -128,17 +128,17 @@ fn what_was_left_behind_follows_what_was_said() {
              PROCESS_LIMIT: more than 128 processes and threads"
         ),
     );
-    limited.changes = Changes::default();
+    limited.changes = FileChanges::default();
     limited.limits_met = vec![Limit::OpenFiles];
     check_whole(&limited, "[limits]\nOPEN_FILES_LIMIT: more than 1024 open files");
 }
 
 #[test]
-fn many_files_are_counted_and_the_reader_is_told_where_they_are() {
+fn many_files_are_counted_and_the_reply_tells_where_they_are() {
     let mut many = execution("", returned("null"));
     many.changes.created = (0..30).map(|n| file(&format!("f{n}"), 1)).collect();
-    let lines = |execution: &Execution| {
-        let text = reply(execution, Budget::DEFAULT).text;
+    let lines = |execution: &FinishedExecution| {
+        let text = render_reply(execution, TextBudget::DEFAULT).text;
         text.lines().map(str::to_owned).collect::<Vec<_>>()
     };
     let told = lines(&many);
@@ -146,15 +146,15 @@ fn many_files_are_counted_and_the_reader_is_told_where_they_are() {
     assert_eq!(told[20], "created f19 (1 bytes)");
     let rest = "codexec://executions/exec_00000000000000000000000000000001/artifacts";
     assert_eq!(told[21], format!("... and 10 more: {rest}"));
-    // What was held back is told all the same.
+    // Files that were held back are listed all the same.
     many.changes.held_back = (0..7).map(|n| not_written(&format!(".hook{n}"))).collect();
     many.changes.left_out = 100;
     let told = lines(&many);
     assert_eq!(told.len(), 22);
     assert!(told[16].starts_with("held back .hook0: "), "{told:?}");
     assert_eq!(told[21], format!("... and 117 more: {rest}"));
-    // Nothing is left out of a short list, whatever it is made of.
-    many.changes = Changes::default();
+    // A short list is complete, whatever it consists of.
+    many.changes = FileChanges::default();
     many.changes.held_back = (0..20).map(|n| not_written(&format!(".hook{n}"))).collect();
     assert_eq!(lines(&many).len(), 21);
 }
@@ -164,17 +164,17 @@ fn hostile_names_do_not_break_the_budget() {
     let mut hostile = execution(&"x".repeat(50_000), returned("null"));
     for letter in ["n", "\u{e0041}", "\n"] {
         hostile.changes.created = (0..20).map(|_| file(&letter.repeat(4_000), 1)).collect();
-        let text = reply(&hostile, Budget::DEFAULT).text;
+        let text = render_reply(&hostile, TextBudget::DEFAULT).text;
         assert!(text.chars().count() <= 10_000, "{}", text.chars().count());
     }
 }
 
 #[test]
-fn pictures_stand_beside_the_text() {
+fn images_follow_the_text() {
     let mut shown = execution("", returned("null"));
     let image = Image { mime: ImageType::Png, base64: "iVBORw0KGgo=".to_owned() };
     shown.images.shown = vec![image.clone()];
-    let said = reply(&shown, Budget::DEFAULT);
+    let said = render_reply(&shown, TextBudget::DEFAULT);
     assert_eq!((said.text.as_str(), said.images), ("[1 image]", vec![image.clone()]));
     shown.images.shown = vec![image.clone(), image];
     check_whole(&shown, "[2 images]");
@@ -193,7 +193,7 @@ fn signals_have_names() {
 }
 
 #[test]
-fn every_limit_has_its_words() {
+fn every_limit_has_a_description() {
     let stopped = Outcome::Stopped;
     check("", stopped(Limit::Cpu), "CPU_LIMIT: stopped: more than 120 s of CPU time");
     check("", stopped(Limit::Memory), "MEMORY_LIMIT: stopped: more than 512 MiB of memory");
@@ -202,11 +202,11 @@ fn every_limit_has_its_words() {
 }
 
 #[test]
-fn a_session_says_what_became_of_it() {
+fn the_reply_tells_the_state_of_the_session() {
     let id = Some(codexec_types::SessionId::from_bits(1));
     let mut execution = execution("", Outcome::Stopped(Limit::Wall));
-    let last = |execution: &Execution| {
-        let text = reply(execution, Budget::DEFAULT).text;
+    let last = |execution: &FinishedExecution| {
+        let text = render_reply(execution, TextBudget::DEFAULT).text;
         text.split_once("[session]\n").map(|(_, said)| said.to_owned())
     };
     assert_eq!(last(&execution), None);

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-/// What the toolset `code-execution-mode` is set to.
+/// The settings of the toolset `code-execution-mode`.
 #[derive(Clone, Debug)]
 pub struct BridgeSettings {
     pub timeout: Duration,
@@ -8,12 +8,12 @@ pub struct BridgeSettings {
     pub output: OutputMode,
 }
 
-/// How a result is written for the agent.
+/// The format of results for the agent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OutputMode {
     #[default]
     Compact,
-    /// Where that is shorter.
+    /// TOON, where that is shorter.
     Toon,
 }
 

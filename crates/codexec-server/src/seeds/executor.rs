@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 
-/// What the toolset `code-executor` is set to.
+/// The settings of the toolset `code-executor`.
 #[derive(Clone, Debug, Default)]
 pub struct ExecutorSettings {
     /// The directories that `permissions.read` and `permissions.write` may name.
     pub projects: Vec<PathBuf>,
-    /// Where a line about every execution and every discovery is appended, beside our own records.
+    /// The audit log: one line for each execution and discovery, in addition to the store.
     pub audit_log: Option<PathBuf>,
-    /// What no request can widen; all tools without it.
+    /// The tools that requests are limited to; `None` means all tools.
     pub allowed_tools: Option<Vec<String>>,
 }

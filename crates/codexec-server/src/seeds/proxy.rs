@@ -1,17 +1,17 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// What the toolset `mcpproxy` is set to.
+/// The settings of the toolset `mcpproxy`.
 #[derive(Clone, Debug)]
 pub struct ProxySettings {
-    /// A configuration of its own that does not enable it has it off; without one it is on.
+    /// False if there is an MCPProxy configuration that does not enable it.
     pub is_enabled: bool,
     pub timeout: Duration,
-    /// Without it or with 0, as many as our own settings allow.
+    /// `None` or 0 means the limit of codexec's own settings.
     pub max_tool_calls: Option<u32>,
-    /// How many tools `retrieve_tools` gives if nobody says.
+    /// The default number of tools that `retrieve_tools` returns.
     pub tools_limit: usize,
-    /// Where `<name>.js` and `<name>.ts` are, to be run by name.
+    /// The folder of `<name>.js` and `<name>.ts`, which can be run by name.
     pub scripts: Option<PathBuf>,
 }
 

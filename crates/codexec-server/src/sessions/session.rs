@@ -2,49 +2,49 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
-use codexec_exec::{Over, Run};
+use codexec_exec::{Run, SessionEnd};
 use codexec_types::{Language, SessionId};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
-use super::recorded::{Recorded, Recording};
-use super::{Closed, Opener, Opening, Place, SessionError, lock};
+use super::recording::{RecordedCell, Recording};
+use super::{ClosedSession, NewSession, Opener, SessionError, SessionPermit, lock};
 
-/// How many executions may wait for their turn.
+/// Maximum number of executions that wait for a session.
 const MAX_WAITING: usize = 64;
 
-/// A worker that is kept, and who may use it.
-pub struct Session {
+/// An open session: its worker, and who may use it.
+pub struct OpenSession {
     pub id: SessionId,
     pub language: Language,
     pub name: Option<String>,
     pub started: SystemTime,
-    /// Of its first process, on the host.
+    /// The host's pid of the worker's first process.
     pub pid: Option<i32>,
-    /// Where its own packages are.
+    /// The folder of its own packages.
     pub(crate) folder: PathBuf,
     pub(super) opener: Opener,
     begun: Instant,
     run: Arc<tokio::sync::Mutex<Run>>,
-    turns: Arc<Semaphore>,
-    /// Whoever watches it meanwhile is to let it go.
-    wanted: Notify,
-    state: Mutex<State>,
+    queue: Arc<Semaphore>,
+    /// Tells the idle watcher to release the worker.
+    requested: Notify,
+    state: Mutex<SessionActivity>,
     closing: CancellationToken,
-    _place: Place,
+    _permit: SessionPermit,
 }
 
-struct State {
+struct SessionActivity {
     last_used: (Instant, SystemTime),
     executions: u32,
     memory_bytes: u64,
     packages: Vec<String>,
     recording: Recording,
-    /// Why it is over, from when that is known.
+    /// The reason why the session has ended, as soon as that is known.
     over: Option<&'static str>,
 }
 
-/// What a list of sessions tells about one.
+/// The information about a session in a list.
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
     pub id: SessionId,
@@ -58,21 +58,21 @@ pub struct SessionInfo {
     pub packages: Vec<String>,
 }
 
-/// The use of a session's worker for one execution.
-pub(crate) struct Turn {
-    pub(crate) session: Arc<Session>,
+/// Exclusive use of a session's worker for one execution.
+pub(crate) struct SessionLease {
+    pub(crate) session: Arc<OpenSession>,
     pub(crate) run: OwnedMutexGuard<Run>,
-    /// Which execution of the session it is, from 1 on.
+    /// The number of the execution in the session, from 1 on.
     pub(crate) number: u32,
     is_done: bool,
-    _waited: OwnedSemaphorePermit,
+    _permit: OwnedSemaphorePermit,
 }
 
-impl Session {
-    pub(super) fn new(opening: Opening, run: Run) -> Session {
-        let Opening { id, opener, language, name, folder, place } = opening;
+impl OpenSession {
+    pub(super) fn new(new_session: NewSession, run: Run) -> OpenSession {
+        let NewSession { id, opener, language, name, folder, permit } = new_session;
         let now = (Instant::now(), SystemTime::now());
-        Session {
+        OpenSession {
             id,
             language,
             name,
@@ -81,7 +81,7 @@ impl Session {
             folder,
             opener,
             begun: now.0,
-            state: Mutex::new(State {
+            state: Mutex::new(SessionActivity {
                 last_used: now,
                 executions: 0,
                 memory_bytes: run.memory_bytes(),
@@ -90,21 +90,21 @@ impl Session {
                 over: None,
             }),
             run: Arc::new(tokio::sync::Mutex::new(run)),
-            turns: Arc::new(Semaphore::new(MAX_WAITING)),
-            wanted: Notify::new(),
+            queue: Arc::new(Semaphore::new(MAX_WAITING)),
+            requested: Notify::new(),
             closing: CancellationToken::new(),
-            _place: place,
+            _permit: permit,
         }
     }
 
-    /// Waits for its turn, first come, first served.
-    pub(crate) async fn turn(
-        self: &Arc<Session>,
+    /// Waits for the worker, first come, first served.
+    pub(crate) async fn lease(
+        self: &Arc<OpenSession>,
         cancel: &CancellationToken,
-    ) -> Result<Turn, SessionError> {
+    ) -> Result<SessionLease, SessionError> {
         let busy = |_| SessionError::Busy { id: self.id.clone(), max: MAX_WAITING };
-        let waited = Arc::clone(&self.turns).try_acquire_owned().map_err(busy)?;
-        self.wanted.notify_one();
+        let permit = Arc::clone(&self.queue).try_acquire_owned().map_err(busy)?;
+        self.requested.notify_one();
         let run = tokio::select! {
             run = Arc::clone(&self.run).lock_owned() => run,
             () = cancel.cancelled() => return Err(SessionError::Cancelled(self.id.clone())),
@@ -118,16 +118,16 @@ impl Session {
         let number = state.executions;
         drop(state);
         let session = Arc::clone(self);
-        Ok(Turn { session, run, number, is_done: false, _waited: waited })
+        Ok(SessionLease { session, run, number, is_done: false, _permit: permit })
     }
 
-    /// Why it is over, where its worker has ended before anybody closed it.
-    pub(super) fn over(&self) -> Option<&'static str> {
+    /// Returns the reason if the worker has ended before the session was closed.
+    pub(super) fn end_reason(&self) -> Option<&'static str> {
         lock(&self.state).over
     }
 
-    pub(crate) fn ended(&self, over: Over) -> SessionError {
-        SessionError::Ended { id: self.id.clone(), reason: reason(over).to_owned() }
+    pub(crate) fn ended_error(&self, over: SessionEnd) -> SessionError {
+        SessionError::Ended { id: self.id.clone(), reason: reason_name(over).to_owned() }
     }
 
     pub(crate) fn info(&self) -> SessionInfo {
@@ -145,8 +145,8 @@ impl Session {
         }
     }
 
-    /// The cells that succeeded, to be run again elsewhere.
-    pub(crate) fn recorded(&self) -> Result<Vec<Arc<Recorded>>, crate::SnapshotError> {
+    /// Returns the cells that succeeded, for replay in another session.
+    pub(crate) fn recorded_cells(&self) -> Result<Vec<Arc<RecordedCell>>, crate::SnapshotError> {
         lock(&self.state).recording.cells()
     }
 
@@ -157,15 +157,15 @@ impl Session {
         }
     }
 
-    /// Called when it is ended; what runs there is to stop.
+    /// Returns a token that is cancelled when the session ends, to stop its execution.
     pub(crate) fn closing(&self) -> &CancellationToken {
         &self.closing
     }
 
-    /// Waits until it should end: nobody has used it for so long, or its worker has ended by
-    /// itself. Gives way to whoever wants to use it.
+    /// Waits until the session should end, because it is idle or its worker has ended, and returns
+    /// the reason. Releases the worker to executions meanwhile.
     #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
-    pub(super) async fn due(&self, idle: Duration) -> &'static str {
+    pub(super) async fn wait_until_due(&self, idle: Duration) -> &'static str {
         loop {
             let mut run = self.run.lock().await;
             let until = {
@@ -174,16 +174,16 @@ impl Session {
                 state.last_used.0 + idle
             };
             tokio::select! {
-                over = run.idle() => return reason(over),
-                () = self.wanted.notified() => {}
+                over = run.watch_idle() => return reason_name(over),
+                () = self.requested.notified() => {}
                 () = tokio::time::sleep_until(until.into()) => return "idle_timeout",
             }
         }
     }
 
-    /// Stops what runs there, and waits until nothing of it is left.
+    /// Stops the execution, and waits until all processes have ended.
     #[expect(clippy::await_holding_invalid_type, reason = "the lock is the use of the worker")]
-    pub(super) async fn close(&self, reason: &'static str) -> Closed {
+    pub(super) async fn close(&self, reason: &'static str) -> ClosedSession {
         self.closing.cancel();
         let mut run = self.run.lock().await;
         run.close().await;
@@ -197,24 +197,24 @@ impl Session {
         if let Ok(Err(error)) = removed
             && error.kind() != std::io::ErrorKind::NotFound
         {
-            tracing::warn!(%error, session = %self.id, "its packages cannot be removed");
+            tracing::warn!(%error, session = %self.id, "the session's packages cannot be removed");
         }
-        Closed { duration: self.begun.elapsed(), executions }
+        ClosedSession { duration: self.begun.elapsed(), executions }
     }
 }
 
-impl Turn {
-    /// After an execution: what it was like, and whether it was the last.
-    pub(crate) fn done(mut self, cell: Option<Recorded>) -> Option<&'static str> {
+impl SessionLease {
+    /// Updates the session after an execution. Returns the reason if the session has ended.
+    pub(crate) fn finish(mut self, cell: Option<RecordedCell>) -> Option<&'static str> {
         self.is_done = true;
-        let Turn { session, run, .. } = &self;
+        let SessionLease { session, run, .. } = &self;
         let mut state = lock(&session.state);
         state.last_used = (Instant::now(), SystemTime::now());
         if let Some(cell) = cell {
             state.recording.push(cell);
         }
-        let over = run.is_over().map(reason);
-        // One that is being closed has its reason already.
+        let over = run.session_end().map(reason_name);
+        // A session that is being closed already has its reason.
         if !session.closing.is_cancelled() {
             state.over = over;
         }
@@ -222,8 +222,8 @@ impl Turn {
     }
 }
 
-impl Drop for Turn {
-    /// A cell whose end nobody saw does not go on: its session ends with it.
+impl Drop for SessionLease {
+    /// Kills a cell whose end was not observed, and its session with it.
     fn drop(&mut self) {
         if !self.is_done {
             self.run.kill();
@@ -231,11 +231,13 @@ impl Drop for Turn {
     }
 }
 
-/// The word that records and replies have for it.
-fn reason(over: Over) -> &'static str {
+/// Returns the word for records and replies.
+fn reason_name(over: SessionEnd) -> &'static str {
     match over {
-        Over::Exited => "process_exit",
-        Over::Closed => "manual",
-        over @ (Over::Stopped(_) | Over::Cancelled | Over::BadFrame) => over.code(),
+        SessionEnd::Exited => "process_exit",
+        SessionEnd::Closed => "manual",
+        over @ (SessionEnd::Stopped(_) | SessionEnd::Cancelled | SessionEnd::BadFrame) => {
+            over.code()
+        }
     }
 }

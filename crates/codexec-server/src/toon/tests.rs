@@ -1,5 +1,5 @@
-//! Each form once; that another's decoder reads all of them back is seen in
-//! `codexec/tests/it/seed_execution_mode/toon.rs`.
+//! Tests each form once. `codexec/tests/it/seed_execution_mode/toon.rs` checks with a foreign
+//! decoder that all of them can be read back.
 
 use serde_json::json;
 
@@ -11,7 +11,7 @@ fn check(value: &Value, expected: &str) {
 }
 
 #[test]
-fn objects_and_plain_values() {
+fn objects_and_primitives() {
     check(&json!({"a": 1, "b": "text", "c": true, "d": null}), "a: 1\nb: text\nc: true\nd: null");
     check(&json!({"a": {"b": {"c": 1}}, "d": {}}), "a:\n  b:\n    c: 1\nd:");
     check(&json!({}), "");
@@ -20,7 +20,7 @@ fn objects_and_plain_values() {
 }
 
 #[test]
-fn texts_that_would_be_read_as_something_else_are_quoted() {
+fn ambiguous_strings_are_quoted() {
     for text in [
         "",
         " a",
@@ -76,19 +76,19 @@ fn arrays() {
     check(&json!([[1, 2], [], [[3]]]), "[3]:\n  - [2]: 1,2\n  - [0]:\n  - [1]:\n    - [1]: 3");
     check(&json!({"t": [{"id": 1, "n": "a"}, {"n": "b", "id": 2}]}), "t[2]{id,n}:\n  1,a\n  2,b");
     check(&json!([{"a b": 1}, {"a b": "x:y"}]), "[2]{\"a b\"}:\n  1\n  \"x:y\"");
-    // No table: the rows are not alike, or hold more.
+    // Not tables: the rows differ, or contain more than primitives.
     check(&json!([{"a": 1}, {"b": 1}]), "[2]:\n  - a: 1\n  - b: 1");
     check(&json!([{"a": 1}, {"a": []}]), "[2]:\n  - a: 1\n  - a[0]:");
     check(&json!([{}, {}, "x"]), "[3]:\n  -\n  -\n  - x");
 }
 
 #[test]
-fn what_stands_in_items_is_indented_by_them() {
+fn the_content_of_items_is_indented() {
     check(&json!([{"a": {"b": 1}, "c": 2}, 3]), "[2]:\n  - a:\n      b: 1\n    c: 2\n  - 3");
     let table = json!([{"t": [{"x": 1}, {"x": 2}], "c": 3}, 4]);
     check(&table, "[2]:\n  - t[2]{x}:\n      1\n      2\n    c: 3\n  - 4");
     let lists = json!([{"l": [1, [2]], "c": 3}, 4]);
     check(&lists, "[2]:\n  - l[2]:\n      - 1\n      - [1]: 2\n    c: 3\n  - 4");
-    // Inside of a list, a table needs a name.
+    // Inside a list, a table needs a name.
     check(&json!([[{"x": 1}, {"x": 2}]]), "[1]:\n  - [2]:\n    - x: 1\n    - x: 2");
 }

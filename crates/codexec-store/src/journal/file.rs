@@ -8,34 +8,34 @@ use std::{
     path::{Path, PathBuf},
 };
 
-/// Whoever may write into the folder could put a link there, or a pipe that nobody reads.
-pub(super) const NO_LINK: i32 =
+/// Flags against a symlink, or a pipe without a reader, in place of a log file.
+pub(super) const NO_FOLLOW: i32 =
     nix::fcntl::OFlag::O_NOFOLLOW.union(nix::fcntl::OFlag::O_NONBLOCK).bits();
 
 #[derive(Debug)]
-pub(super) struct Log {
+pub(super) struct LogFile {
     file: File,
     path: PathBuf,
     bytes: u64,
     is_new: bool,
 }
 
-impl Log {
-    /// A line that was not written to its end is cut off: nobody was told that it is there.
-    pub(super) fn open(path: &Path) -> io::Result<Log> {
+impl LogFile {
+    /// Opens a log file, and cuts off an incomplete last line, which was never acknowledged.
+    pub(super) fn open(path: &Path) -> io::Result<LogFile> {
         let is_new = !path.try_exists()?;
         let mut options = OpenOptions::new();
         let file = options.read(true).append(true).create(true).mode(0o600);
-        let file = file.custom_flags(NO_LINK).open(path)?;
-        let about = file.metadata()?;
-        if !about.is_file() {
-            let text = format!("{} is no regular file", path.display());
+        let file = file.custom_flags(NO_FOLLOW).open(path)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            let text = format!("{} is not a regular file", path.display());
             return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
         }
-        if about.permissions().mode() & 0o077 != 0 {
+        if metadata.permissions().mode() & 0o077 != 0 {
             file.set_permissions(PermissionsExt::from_mode(0o600))?;
         }
-        let mut log = Log { file, path: path.to_owned(), bytes: about.len(), is_new };
+        let mut log = LogFile { file, path: path.to_owned(), bytes: metadata.len(), is_new };
         log.cut_torn_tail()?;
         Ok(log)
     }
@@ -49,11 +49,11 @@ impl Log {
         if last == *b"\n" {
             return Ok(());
         }
-        let whole = self.end_of_last_line()?;
-        let torn_bytes = self.bytes - whole;
-        self.file.set_len(whole)?;
-        self.bytes = whole;
-        tracing::warn!(file = %self.path.display(), torn_bytes, "a line without an end was cut off");
+        let complete = self.end_of_last_line()?;
+        let torn_bytes = self.bytes - complete;
+        self.file.set_len(complete)?;
+        self.bytes = complete;
+        tracing::warn!(file = %self.path.display(), torn_bytes, "removed an incomplete last line");
         Ok(())
     }
 
@@ -73,31 +73,34 @@ impl Log {
         Ok(0)
     }
 
-    /// Which of these a line begins with.
-    pub(super) fn those_of(&mut self, wanted: &HashSet<&str>) -> io::Result<HashSet<String>> {
-        let longest = wanted.iter().map(|text| text.len()).max().unwrap_or_default();
+    /// Returns those prefixes that a line begins with.
+    pub(super) fn find_prefixes(
+        &mut self,
+        prefixes: &HashSet<&str>,
+    ) -> io::Result<HashSet<String>> {
+        let longest = prefixes.iter().map(|prefix| prefix.len()).max().unwrap_or_default();
         self.file.seek(SeekFrom::Start(0))?;
         let mut reader = BufReader::with_capacity(64 << 10, &self.file);
         let mut found = HashSet::new();
         let mut start = Vec::with_capacity(longest);
         loop {
             start.clear();
-            // Only how a line begins is kept, however long it is.
+            // Reads only the beginning of a line, however long it is.
             let mut head = reader.by_ref().take(longest as u64);
             if head.read_until(b'\n', &mut start)? == 0 {
                 return Ok(found);
             }
             let line = start.strip_suffix(b"\n");
             let text = line.unwrap_or(&start);
-            let is_it = |text: &[u8], wanted: &str| text.starts_with(wanted.as_bytes());
-            found.extend(wanted.iter().filter(|w| is_it(text, w)).map(|w| (*w).to_owned()));
+            let matching = prefixes.iter().filter(|prefix| text.starts_with(prefix.as_bytes()));
+            found.extend(matching.map(|prefix| (*prefix).to_owned()));
             if line.is_none() {
                 reader.skip_until(b'\n')?;
             }
         }
     }
 
-    /// All of it, or nothing.
+    /// Appends all of the text, or nothing.
     pub(super) fn append(&mut self, text: &[u8]) -> io::Result<()> {
         if text.is_empty() {
             return Ok(());
@@ -113,7 +116,7 @@ impl Log {
 
     pub(super) fn sync(&self, folder: &Path) -> io::Result<()> {
         self.file.sync_data()?;
-        // A new name is in the folder, not in the file.
+        // A new file's name is in the folder, which needs its own fsync.
         if self.is_new { File::open(folder)?.sync_all() } else { Ok(()) }
     }
 }

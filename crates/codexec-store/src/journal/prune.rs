@@ -1,4 +1,4 @@
-//! Taking lines out of a log file.
+//! Removes lines from a log file.
 
 use std::{
     collections::HashSet,
@@ -8,24 +8,24 @@ use std::{
     path::Path,
 };
 
-use super::file::NO_LINK;
-use crate::entry;
+use super::file::NO_FOLLOW;
+use crate::log_line;
 
-/// Whoever calls holds the folder's lock. Says whether the file is gone: nothing was left in it. A
-/// reader sees the file before or after, never in between.
+/// Removes the lines of these executions. The caller holds the folder's lock. Returns true if no
+/// line was left and the file was removed. The change is atomic for readers.
 ///
-/// THREAT[LOG-1]: what is not a regular file is nobody's log, and is left alone.
-pub(crate) fn without(folder: &Path, name: &str, ids: &HashSet<String>) -> io::Result<bool> {
+/// THREAT[LOG-1]: anything but a regular file is not our log, and is left alone.
+pub(crate) fn remove_lines(folder: &Path, name: &str, ids: &HashSet<String>) -> io::Result<bool> {
     let path = folder.join(name);
-    if !is_regular(&path) {
+    if !is_regular_file(&path) {
         return Ok(false);
     }
-    let file = OpenOptions::new().read(true).custom_flags(NO_LINK).open(&path)?;
+    let file = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path)?;
     let mut lines = BufReader::with_capacity(64 << 10, file);
-    let unborn = folder.join(".pruned");
-    let _ = fs::remove_file(&unborn);
-    let kept = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unborn)?;
-    let mut kept = BufWriter::with_capacity(64 << 10, kept);
+    let temporary = folder.join(".pruned");
+    let _ = fs::remove_file(&temporary);
+    let rest = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let mut rest = BufWriter::with_capacity(64 << 10, rest);
     let (mut left, mut dropped) = (0, 0);
     let mut line = Vec::new();
     loop {
@@ -37,30 +37,30 @@ pub(crate) fn without(folder: &Path, name: &str, ids: &HashSet<String>) -> io::R
             dropped += 1;
         } else {
             left += 1;
-            kept.write_all(&line)?;
+            rest.write_all(&line)?;
         }
     }
-    let kept: File = kept.into_inner().map_err(io::IntoInnerError::into_error)?;
+    let rest: File = rest.into_inner().map_err(io::IntoInnerError::into_error)?;
     if dropped == 0 {
-        fs::remove_file(&unborn)?;
+        fs::remove_file(&temporary)?;
     } else if left == 0 {
-        fs::remove_file(&unborn)?;
+        fs::remove_file(&temporary)?;
         fs::remove_file(&path)?;
     } else {
-        kept.sync_data()?;
-        fs::rename(&unborn, &path)?;
+        rest.sync_data()?;
+        fs::rename(&temporary, &path)?;
     }
     Ok(dropped > 0 && left == 0)
 }
 
-/// Of the name itself: a link to a regular file is none.
-pub(crate) fn is_regular(path: &Path) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|about| about.is_file())
+/// Returns true for a regular file, and false for a symlink to one.
+pub(crate) fn is_regular_file(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
 }
 
 fn execution_id(line: &[u8]) -> Option<&str> {
-    let beginning = entry::beginning("");
-    let rest = line.strip_prefix(beginning.trim_end_matches('"').as_bytes())?;
+    let prefix = log_line::prefix("");
+    let rest = line.strip_prefix(prefix.trim_end_matches('"').as_bytes())?;
     let rest = rest.strip_prefix(b"\"")?;
     let end = rest.iter().take(64).position(|byte| *byte == b'"')?;
     std::str::from_utf8(rest.get(..end)?).ok()

@@ -2,22 +2,22 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Secret;
+use super::SecretRange;
 
 #[expect(clippy::unwrap_used, reason = "a constant; the tests run it")]
 static LINE: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new("-----(BEGIN|END) [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----").unwrap()
 });
 
-/// How much is taken for a key whose end is missing.
-const UNENDED_BYTES: usize = 8 << 10;
+/// How much is masked of a key whose END line is missing.
+const UNTERMINATED_BYTES: usize = 8 << 10;
 
-/// Private keys in PEM: from the first line to the last. By hand, because an expression that looks
-/// for the last line would look again and again where there is none.
-pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
+/// Finds private keys in PEM, from the BEGIN line to the END line. Not one regular expression,
+/// because searching for missing END lines would take quadratic time.
+pub(super) fn find(text: &str, found: &mut Vec<SecretRange>) {
     let mut begun: Option<usize> = None;
     let mut push = |start: usize, end: usize| {
-        found.push(Secret { start, end, kind: "private-key" });
+        found.push(SecretRange { start, end, kind: "private-key" });
     };
     for line in LINE.captures_iter(text) {
         let (Some(whole), Some(word)) = (line.get(0), line.get(1)) else { continue };
@@ -27,7 +27,7 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
                 begun = None;
             }
             (Some(start), _) => {
-                push(start, unended(text, start, whole.start()));
+                push(start, find_unterminated_end(text, start, whole.start()));
                 begun = Some(whole.start());
             }
             (None, "BEGIN") => begun = Some(whole.start()),
@@ -35,10 +35,10 @@ pub(super) fn find(text: &str, found: &mut Vec<Secret>) {
         }
     }
     if let Some(start) = begun {
-        push(start, unended(text, start, text.len()));
+        push(start, find_unterminated_end(text, start, text.len()));
     }
 }
 
-fn unended(text: &str, start: usize, next: usize) -> usize {
-    text.floor_char_boundary(next.min(start.saturating_add(UNENDED_BYTES)))
+fn find_unterminated_end(text: &str, start: usize, next: usize) -> usize {
+    text.floor_char_boundary(next.min(start.saturating_add(UNTERMINATED_BYTES)))
 }

@@ -1,20 +1,20 @@
-//! What secrets look like.
+//! The formats of secrets.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-use super::Secret;
+use super::SecretRange;
 
 struct Rule {
     kind: &'static str,
-    /// Its group 1 is the secret; without one, all of it.
-    shape: Regex,
-    /// A closer look, for shapes that other things have too.
-    is_it: fn(&str) -> bool,
+    /// Group 1 is the secret.
+    pattern: Regex,
+    /// An additional check, for formats that other texts have, too.
+    is_secret: fn(&str) -> bool,
 }
 
-/// One of these is in every text that has a secret.
+/// A quick test: every text with a secret matches this.
 #[expect(clippy::unwrap_used, reason = "a constant; the tests run it")]
 static HINT: LazyLock<Regex> = LazyLock::new(|| {
     let exact = "AKIA|ASIA|AIza|ya29|GOCSPX|gh[pousr]_|github_pat|gl[a-z]{2,4}-|xox[a-z]-|xapp-\
@@ -72,13 +72,13 @@ static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
         rule("jwt", r"START(eyJ[0-9A-Za-z_-]{8,}\.eyJ[0-9A-Za-z_-]{8,}\.[0-9A-Za-z_-]{8,})", any),
         rule("bearer-token", r"(?i)bearer\s+([0-9a-z._~+/=-]{16,})", has_digit),
         rule("basic-auth", r"(?i)authorization\W{1,6}basic\s+([0-9a-z+/]{8,}={0,2})", any),
-        rule("password", r#"://[^\s/:@"'\\<>]{0,256}:([^\s/@"'\\<>]{1,256})@"#, is_no_blank),
+        rule("password", r#"://[^\s/:@"'\\<>]{0,256}:([^\s/@"'\\<>]{1,256})@"#, is_not_placeholder),
         rule("secret", ASSIGNED, has_digit),
         rule("secret", EXPORTED, has_digit),
     ]
 });
 
-/// Where a word may begin. A line's end in a JSON text ends with a letter.
+/// The start of a word. A word may also follow `\n` in a JSON text, which ends with a letter.
 const START: &str = r"(?:^|[^0-9A-Za-z]|\\[nrtbf])";
 
 /// `password = "..."`, `"api_key": "..."`, also within a JSON text.
@@ -88,28 +88,28 @@ const ASSIGNED: &str = r#"(?ix)
     \\?["']? \s* (?: = | : | => ) \s* [a-z]{0,2} \\?["']
     ( [^\s"'\\]{8,} ) \\?["']"#;
 
-/// `DB_PASSWORD=...`, as a shell and a file of settings have it.
+/// `DB_PASSWORD=...`, as in a shell script or a settings file.
 const EXPORTED: &str = r#"(?x)
     (?: PASSW(?:OR)?D | PASSPHRASE | SECRET | TOKEN | API_?KEY | ACCESS_?KEY
       | PRIVATE_?KEY ) [A-Z0-9_]{0,64} =
     ( [0-9A-Za-z_~+/=.!@%^-]{8,} )"#;
 
 #[expect(clippy::unwrap_used, reason = "constants; the tests run them all")]
-fn rule(kind: &'static str, shape: &str, is_it: fn(&str) -> bool) -> Rule {
-    Rule { kind, shape: Regex::new(&shape.replace("START", START)).unwrap(), is_it }
+fn rule(kind: &'static str, pattern: &str, is_secret: fn(&str) -> bool) -> Rule {
+    Rule { kind, pattern: Regex::new(&pattern.replace("START", START)).unwrap(), is_secret }
 }
 
 pub(super) fn may_have_any(text: &str) -> bool {
     HINT.is_match(text)
 }
 
-pub(super) fn find(text: &str) -> Vec<Secret> {
+pub(super) fn find(text: &str) -> Vec<SecretRange> {
     let mut found = Vec::new();
-    for Rule { kind, shape, is_it } in RULES.iter() {
-        for captures in shape.captures_iter(text) {
+    for Rule { kind, pattern, is_secret } in RULES.iter() {
+        for captures in pattern.captures_iter(text) {
             let Some(secret) = captures.get(1) else { continue };
-            if is_it(secret.as_str()) {
-                found.push(Secret { start: secret.start(), end: secret.end(), kind });
+            if is_secret(secret.as_str()) {
+                found.push(SecretRange { start: secret.start(), end: secret.end(), kind });
             }
         }
     }
@@ -120,12 +120,12 @@ fn has_digit(text: &str) -> bool {
     text.bytes().any(|b| b.is_ascii_digit())
 }
 
-/// Names of things have no capitals and digits between their dashes; random ones do.
+/// Returns true for a random string: unlike names, it contains both capitals and digits.
 fn is_mixed(text: &str) -> bool {
     has_digit(text) && text.bytes().any(|b| b.is_ascii_uppercase())
 }
 
-/// Not a place to fill in: `{password}`, `$PASSWORD`, `***`.
-fn is_no_blank(text: &str) -> bool {
+/// Returns false for a placeholder: `{password}`, `$PASSWORD`, `***`.
+fn is_not_placeholder(text: &str) -> bool {
     !text.starts_with(['{', '$', '%', '*', '[']) && text.bytes().any(|b| b.is_ascii_alphanumeric())
 }

@@ -1,10 +1,10 @@
-use codexec_types::{Stream, Written};
+use codexec_types::{GuestOutput, OutputStream};
 
 use super::*;
 
-/// Secrets are put together here, so that nobody who looks for secrets finds them in this file.
+/// The secrets are built at run time, so that secret scanners find none in this file.
 #[test]
-fn secrets_of_known_shape_are_masked() {
+fn secrets_of_known_formats_are_masked() {
     let a = |n: usize| "aB3".repeat(n.div_ceil(3)).chars().take(n).collect::<String>();
     check(&format!("id = 'AKIA{}'", "ABCDEFGH23456722"), "id = '[masked:aws-key-id]'");
     check(&format!("AIza{}", a(35)), "[masked:google-key]");
@@ -62,7 +62,7 @@ fn private_keys_are_masked_from_their_first_line_to_their_last() {
     check(&two, "[masked:private-key] and [masked:private-key]");
     check("-----BEGIN PRIVATE KEY-----\nMIIB", "[masked:private-key]");
     let long = format!("-----BEGIN PRIVATE KEY-----{}", "ä".repeat(9_000));
-    assert!(mask(&long).ends_with('ä'), "what is not ended does not swallow everything");
+    assert!(mask(&long).ends_with('ä'), "an unterminated key does not mask the whole text");
     for other in ["PUBLIC KEY", "CERTIFICATE"] {
         stays(&key(other));
     }
@@ -70,7 +70,7 @@ fn private_keys_are_masked_from_their_first_line_to_their_last() {
 }
 
 #[test]
-fn what_only_looks_like_a_secret_stays() {
+fn texts_that_only_look_like_secrets_stay() {
     stays("print('hello')");
     stays("password = os.environ['PASSWORD']");
     stays("password = getpass.getpass()");
@@ -97,7 +97,7 @@ fn what_only_looks_like_a_secret_stays() {
 }
 
 #[test]
-fn masked_json_is_json() {
+fn masked_json_is_valid_json() {
     let secret = format!("ghp_{}", "aB3".repeat(12));
     check(r#""a\nghp_AAAA\n""#, r#""a\nghp_AAAA\n""#);
     check(&format!(r#""a\n{secret}\n""#), r#""a\n[masked:github-token]\n""#);
@@ -112,27 +112,27 @@ fn masked_json_is_json() {
 }
 
 #[test]
-fn the_streams_of_masked_output_can_be_told_apart() {
+fn masked_output_keeps_its_streams_apart() {
     let secret = format!("ghp_{}", "aB3".repeat(12));
-    let mut written = Written::default();
-    written.push(Stream::Err, "warn ");
-    written.push(Stream::Out, &format!("key {secret} "));
-    written.push(Stream::Err, &secret);
-    written.push(Stream::Out, " end ");
-    // One that is written half here and half there.
-    written.push(Stream::Err, &secret[..10]);
-    written.push(Stream::Out, &secret[10..]);
-    written.push(Stream::Err, "!");
+    let mut written = GuestOutput::default();
+    written.push(OutputStream::Err, "warn ");
+    written.push(OutputStream::Out, &format!("key {secret} "));
+    written.push(OutputStream::Err, &secret);
+    written.push(OutputStream::Out, " end ");
+    // A secret that is split between both streams.
+    written.push(OutputStream::Err, &secret[..10]);
+    written.push(OutputStream::Out, &secret[10..]);
+    written.push(OutputStream::Err, "!");
     let (text, errors) = mask_written(&written);
-    let masked = Written::new(text, errors);
+    let masked = GuestOutput::new(text, errors);
     let mask = "[masked:github-token]";
     assert_eq!(masked.stderr(), format!("warn {mask}!"));
     assert_eq!(masked.stdout(), format!("key {mask}  end {mask}"));
 }
 
-/// Each of these would take hours if a part of it were looked at again for every other part.
+/// Each of these texts would take hours in quadratic time.
 #[test]
-fn hostile_texts_take_one_pass() {
+fn hostile_texts_take_linear_time() {
     for text in
         ["eyJ", "-----BEGIN PRIVATE KEY-----", "sk-", "://a:", "password='", "AKIA", "TOKEN", "A_"]
     {

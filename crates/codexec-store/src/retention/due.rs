@@ -1,15 +1,15 @@
-//! What is due, as the rows say.
+//! The statements that find and remove what is due.
 
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{from_unix_ms, unix_ms, utc_day};
+use codexec_types::{format_utc_day, from_unix_ms, unix_ms};
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params};
 
 use super::{DAY, Retention, files::OldLog};
 use crate::journal;
 
 /// An execution that is to be removed.
-pub(super) struct Due {
+pub(super) struct DueExecution {
     pub(super) seq: i64,
     pub(super) end_number: i64,
     pub(super) id: String,
@@ -17,19 +17,19 @@ pub(super) struct Due {
     started: SystemTime,
 }
 
-impl Due {
-    /// The log file that has its line.
-    pub(super) fn file(&self) -> String {
+impl DueExecution {
+    /// Returns the name of the log file that has its line.
+    pub(super) fn log_file(&self) -> String {
         match &self.session {
             Some(session) => journal::session_file(session),
-            None => journal::day_file(&utc_day(self.started)),
+            None => journal::day_file(&format_utc_day(self.started)),
         }
     }
 }
 
-fn due(row: &Row<'_>) -> Result<Due> {
+fn read_due(row: &Row<'_>) -> Result<DueExecution> {
     let started = from_unix_ms(row.get("started_ms")?);
-    Ok(Due {
+    Ok(DueExecution {
         seq: row.get("seq")?,
         end_number: row.get("end_number")?,
         id: row.get("id")?,
@@ -38,20 +38,20 @@ fn due(row: &Row<'_>) -> Result<Due> {
     })
 }
 
-pub(super) fn newest(conn: &Connection) -> Result<Option<SystemTime>> {
+pub(super) fn newest_start(conn: &Connection) -> Result<Option<SystemTime>> {
     let sql = "SELECT max(started_ms) FROM executions INDEXED BY executions_seek
         WHERE end_number IS NOT NULL";
     let newest: Option<i64> = conn.query_row(sql, [], |row| row.get(0))?;
     Ok(newest.map(from_unix_ms))
 }
 
-/// The oldest first.
-pub(super) fn executions(
+/// Lists executions beyond their age limit, oldest first.
+pub(super) fn list_expired(
     conn: &Connection,
     retention: &Retention,
     now: SystemTime,
     limit: usize,
-) -> Result<Vec<Due>> {
+) -> Result<Vec<DueExecution>> {
     let mut statement = conn.prepare(
         "SELECT seq, end_number, id, session, started_ms FROM executions WHERE seq IN (
              SELECT seq FROM executions INDEXED BY executions_seek
@@ -70,22 +70,22 @@ pub(super) fn executions(
             ":session": before(now, retention.session),
             ":limit": i64::try_from(limit).unwrap_or(i64::MAX),
         },
-        due,
+        read_due,
     )?;
     rows.collect()
 }
 
-/// The oldest of those that have ended, whatever their age.
-pub(super) fn oldest(conn: &Connection, limit: usize) -> Result<Vec<Due>> {
+/// Lists the oldest ended executions, whatever their age.
+pub(super) fn list_oldest(conn: &Connection, limit: usize) -> Result<Vec<DueExecution>> {
     let mut statement = conn.prepare(
         "SELECT seq, end_number, id, session, started_ms FROM executions WHERE end_number IS NOT NULL
          ORDER BY seq LIMIT ?1",
     )?;
-    let rows = statement.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], due)?;
+    let rows = statement.query_map([i64::try_from(limit).unwrap_or(i64::MAX)], read_due)?;
     rows.collect()
 }
 
-pub(super) fn sessions(
+pub(super) fn list_expired_sessions(
     conn: &Connection,
     retention: &Retention,
     now: SystemTime,
@@ -97,7 +97,7 @@ pub(super) fn sessions(
 }
 
 pub(super) fn remove(conn: &Connection, seqs: &[i64]) -> Result<usize> {
-    // Numbers of ends are not used again: the search index counts by them.
+    // End numbers are never reused, because they are the search index's position.
     conn.execute(
         "UPDATE removed SET end_number = max(end_number, ifnull(
              (SELECT max(end_number) FROM executions WHERE end_number IS NOT NULL), 0))",
@@ -111,7 +111,7 @@ pub(super) fn remove(conn: &Connection, seqs: &[i64]) -> Result<usize> {
     conn.execute("DELETE FROM executions WHERE seq IN (SELECT value FROM json_each(?1))", [&list])
 }
 
-/// Whether it is gone: not while an execution of it is left.
+/// Removes a session. Returns false, and keeps it, if it has executions left.
 pub(super) fn remove_session(conn: &Connection, session: &str) -> Result<bool> {
     let removed = conn.execute(
         "DELETE FROM sessions WHERE id = ?1
@@ -124,14 +124,14 @@ pub(super) fn remove_session(conn: &Connection, session: &str) -> Result<bool> {
     Ok(removed > 0)
 }
 
-pub(super) fn is_known(conn: &Connection, id: &str) -> Result<bool> {
+pub(super) fn has_execution(conn: &Connection, id: &str) -> Result<bool> {
     let sql = "SELECT 1 FROM executions WHERE id = ?1";
     Ok(conn.prepare_cached(sql)?.query_row([id], |_| Ok(())).optional()?.is_some())
 }
 
-/// Whether a row has, or may have, a line in it.
-pub(super) fn is_file_known(conn: &Connection, file: &OldLog) -> Result<bool> {
-    let found = match &file.session {
+/// Returns true if any row has, or may have, a line in the file.
+pub(super) fn has_rows_in(conn: &Connection, file: &OldLog) -> Result<bool> {
+    let row = match &file.session {
         Some(session) => {
             let sql = "SELECT 1 FROM sessions WHERE id = ?1";
             conn.prepare_cached(sql)?.query_row([session], |_| Ok(())).optional()?
@@ -143,10 +143,10 @@ pub(super) fn is_file_known(conn: &Connection, file: &OldLog) -> Result<bool> {
             conn.prepare_cached(sql)?.query_row(params![from, to], |_| Ok(())).optional()?
         }
     };
-    Ok(found.is_some())
+    Ok(row.is_some())
 }
 
-/// What the rows take; room that was freed and waits to be used again does not count.
+/// Returns the size of the database without its free pages.
 pub(super) fn database_bytes(conn: &Connection) -> Result<u64> {
     let pragma = |name: &str| -> Result<i64> {
         conn.query_row(&format!("PRAGMA {name}"), [], |row| row.get(0))

@@ -1,4 +1,4 @@
-//! The files of the home that are ours to remove. No link is followed, and none is removed.
+//! Our own files in the home directory. No symlink is followed or removed.
 
 use std::{
     fs::{self, DirEntry},
@@ -9,25 +9,25 @@ use std::{
 use codexec_types::{ExecutionId, SessionId, parse_time};
 
 use super::{DAY, Retention};
-use crate::journal::is_regular;
+use crate::journal::is_regular_file;
 
-/// How many files one look at a folder sees.
+/// The maximum number of files that are read from a folder.
 const FILES_MAX: usize = 200_000;
 
 const DEPTH_MAX: usize = 40;
 
-/// A log file that is older than anything in it may be.
+/// A log file that is older than its entries may be.
 pub(super) struct OldLog {
     pub(super) path: PathBuf,
     pub(super) session: Option<String>,
     pub(super) day: SystemTime,
 }
 
-/// By their names; files of sessions by when they were last written. A day that has yet to come is
-/// not old.
-pub(super) fn old_logs(home: &Path, retention: &Retention, now: SystemTime) -> Vec<OldLog> {
+/// Lists old log files: daily ones by the date in their name, those of sessions by their
+/// modification time. A date in the future is not old.
+pub(super) fn list_old_logs(home: &Path, retention: &Retention, now: SystemTime) -> Vec<OldLog> {
     let mut old = Vec::new();
-    for entry in entries(&home.join("logs")) {
+    for entry in read_folder(&home.join("logs")) {
         let (name, path) = (entry.file_name(), entry.path());
         let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".jsonl")) else {
             continue;
@@ -38,7 +38,7 @@ pub(super) fn old_logs(home: &Path, retention: &Retention, now: SystemTime) -> V
                 old.push(OldLog { path, session: None, day });
             }
         } else if let Some(session) = name.strip_prefix("session-").and_then(SessionId::parse) {
-            let Some(day) = written(&entry) else { continue };
+            let Some(day) = modified_at(&entry) else { continue };
             if now.duration_since(day).is_ok_and(|age| age > retention.session) {
                 old.push(OldLog { path, session: Some(session.as_str().to_owned()), day });
             }
@@ -47,66 +47,66 @@ pub(super) fn old_logs(home: &Path, retention: &Retention, now: SystemTime) -> V
     old
 }
 
-/// The executions whose folders nobody wrote to since then.
-pub(super) fn old_artifacts(home: &Path, then: SystemTime) -> Vec<String> {
-    let is_old = |entry: &DirEntry| written(entry).is_some_and(|at| at < then);
-    let folders = entries(&home.join("artifacts")).into_iter().filter(is_old);
+/// Lists the executions whose artifact folders were not modified since `then`.
+pub(super) fn list_old_artifacts(home: &Path, then: SystemTime) -> Vec<String> {
+    let is_old = |entry: &DirEntry| modified_at(entry).is_some_and(|at| at < then);
+    let folders = read_folder(&home.join("artifacts")).into_iter().filter(is_old);
     let ids = folders.filter_map(|entry| ExecutionId::parse(entry.file_name().to_str()?));
     ids.map(|id| id.as_str().to_owned()).collect()
 }
 
-/// Says whether there was one.
+/// Removes a regular file. Returns true if it existed.
 pub(super) fn remove_file(path: &Path) -> bool {
-    is_regular(path) && fs::remove_file(path).is_ok()
+    is_regular_file(path) && fs::remove_file(path).is_ok()
 }
 
-/// Says whether there was one.
+/// Removes an execution's artifact folder. Returns true if it existed.
 ///
-/// THREAT[LOG-1]: what stands at its place may be a link, put there to have something else removed.
+/// THREAT[LOG-1]: the path may be a symlink, planted to have something else removed.
 pub(super) fn remove_artifacts(home: &Path, id: &str) -> bool {
     let folder = home.join("artifacts");
-    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
+    let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|stat| stat.is_dir());
     let Some(id) = ExecutionId::parse(id) else { return false };
     let path = folder.join(id.as_str());
-    // Below it a link is removed, and not what it leads to.
+    // `remove_dir_all` removes symlinks below the folder, not their targets.
     is_folder(&folder) && is_folder(&path) && fs::remove_dir_all(&path).is_ok()
 }
 
-/// What log files, the search index and kept files take.
-pub(super) fn bytes(home: &Path) -> u64 {
-    let index = fs::symlink_metadata(home.join("search.db")).map_or(0, |about| about.len());
-    index + below(&home.join("logs")) + below(&home.join("artifacts"))
+/// Returns the size of the log files, the search index and the artifacts.
+pub(super) fn used_bytes(home: &Path) -> u64 {
+    let index = fs::symlink_metadata(home.join("search.db")).map_or(0, |stat| stat.len());
+    index + folder_bytes(&home.join("logs")) + folder_bytes(&home.join("artifacts"))
 }
 
-fn below(folder: &Path) -> u64 {
+fn folder_bytes(folder: &Path) -> u64 {
     let mut folders = vec![(folder.to_owned(), 0)];
     let (mut bytes, mut seen) = (0, 0);
     while let Some((folder, depth)) = folders.pop() {
-        for entry in entries(&folder) {
+        for entry in read_folder(&folder) {
             seen += 1;
             if seen > FILES_MAX {
                 return bytes;
             }
-            // Of the entry itself: links are not followed.
-            let Ok(about) = entry.metadata() else { continue };
-            if about.is_dir() && depth < DEPTH_MAX {
+            // `DirEntry::metadata` does not follow symlinks.
+            let Ok(metadata) = entry.metadata() else { continue };
+            if metadata.is_dir() && depth < DEPTH_MAX {
                 folders.push((entry.path(), depth + 1));
-            } else if about.is_file() {
-                bytes += about.len();
+            } else if metadata.is_file() {
+                bytes += metadata.len();
             }
         }
     }
     bytes
 }
 
-fn entries(folder: &Path) -> Vec<DirEntry> {
-    if !fs::symlink_metadata(folder).is_ok_and(|about| about.is_dir()) {
+fn read_folder(folder: &Path) -> Vec<DirEntry> {
+    if !fs::symlink_metadata(folder).is_ok_and(|stat| stat.is_dir()) {
         return Vec::new();
     }
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.flatten().take(FILES_MAX).collect()
 }
 
-fn written(entry: &DirEntry) -> Option<SystemTime> {
+fn modified_at(entry: &DirEntry) -> Option<SystemTime> {
     entry.metadata().ok()?.modified().ok()
 }

@@ -8,44 +8,44 @@ use std::{
 };
 
 use codexec_types::{
-    Admitted, Artifact, Asked, Changes, Context, Crash, Ending, Grants, Json, Language, Limit,
-    Limits, NotWritten, Outcome, Policy, Principal, Request, Thrown, ThrownCode, ToolFilter,
-    Written,
+    AdmissionRequest, Admitted, Artifact, Crash, FileChanges, Grants, GuestOutput, Json, Language,
+    Limit, Limits, NotWritten, Outcome, Policy, Principal, RecordEnding, RequestOrigin,
+    RequestedLimits, Thrown, ThrownCode, ToolFilter,
 };
 
 mod admitted;
 mod full;
-mod kept;
 mod logs;
+mod retention;
 mod searches;
 mod secrets;
 
 use tempfile::TempDir;
 
 use super::*;
-use crate::{Kind, Status};
+use crate::{CoarseStatus, ExecutionStatus};
 
 const CHILD: &str = "CODEXEC_STORE_TEST_CHILD";
 
 #[tokio::test]
-async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
+async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     assert_eq!(store.get(&id).await.unwrap(), None);
 
     begin(&store, &id, "6*7", at(5_000)).await.unwrap();
     let begun = store.get(&id).await.unwrap().unwrap();
-    assert_eq!((begun.summary.status, begun.code.as_str()), (Status::Running, "6*7"));
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 1, total: 1 });
+    assert_eq!((begun.summary.status, begun.code.as_str()), (ExecutionStatus::Running, "6*7"));
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 1, total: 1 });
 
     let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
-    store.finish(&id, finish(Ending::Outcome(&outcome))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&outcome))).await.unwrap();
     let ended = store.get(&id).await.unwrap().unwrap();
-    let summary = Summary {
+    let summary = ExecutionSummary {
         id,
         language: "typescript".to_owned(),
-        status: Status::Returned,
-        kind: Kind::Success,
+        status: ExecutionStatus::Returned,
+        kind: CoarseStatus::Success,
         error_code: None,
         message: None,
         started: at(5_000),
@@ -61,17 +61,17 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         session: None,
         script: None,
     };
-    assert_eq!(store.recent(10).await.unwrap(), vec![summary.clone()]);
-    let whole = Execution {
+    assert_eq!(store.list_recent(10).await.unwrap(), vec![summary.clone()]);
+    let whole = ExecutionRecord {
         summary,
         code: "6*7".to_owned(),
         input: "null".to_owned(),
         args: vec![],
         written: Some(HELLO.clone()),
         value: Some("42".to_owned()),
-        changes: Changes::default(),
+        changes: FileChanges::default(),
         working_dir: None,
-        context: Context::default(),
+        context: RequestOrigin::default(),
         principal: Some("local".to_owned()),
         allowed_tools: Some(vec![vec!["*".to_owned()]]),
         grants: vec![],
@@ -79,31 +79,31 @@ async fn an_execution_is_written_before_it_starts_and_when_it_ended() {
         packages: vec![],
     };
     assert_eq!(ended, whole);
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 1 });
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 1 });
 }
 
 #[tokio::test]
-async fn every_ending_has_its_words() {
+async fn every_ending_has_a_status_a_code_and_a_message() {
     let thrown =
         |message: String| Thrown { code: ThrownCode::RuntimeError, message, at: None, stack: None };
-    let outcome = |outcome| async move { ending(Ending::Outcome(&outcome)).await };
+    let outcome = |outcome| async move { ending(RecordEnding::Outcome(&outcome)).await };
     assert_eq!(outcome(Outcome::Threw(thrown("no".into()))).await, "threw RUNTIME_ERROR no");
     assert_eq!(outcome(Outcome::Stopped(Limit::Wall)).await, "stopped TIMEOUT -");
     assert_eq!(outcome(Outcome::Crashed(Crash::Exited)).await, "crashed CRASHED -");
     assert_eq!(outcome(Outcome::Exited { code: 3 }).await, "threw NONZERO_EXIT exit code 3");
     assert_eq!(outcome(Outcome::Cancelled).await, "cancelled CANCELLED -");
-    assert_eq!(ending(Ending::Failed { code: "busy" }).await, "failed busy -");
+    assert_eq!(ending(RecordEnding::Failed { code: "busy" }).await, "failed busy -");
     let long = outcome(Outcome::Threw(thrown("ä".repeat(20_000)))).await;
     assert_eq!(long.len(), "threw RUNTIME_ERROR ".len() + (16 << 10));
 }
 
 #[tokio::test]
-async fn what_an_execution_left_behind_is_kept() {
+async fn changes_limits_and_images_are_stored() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
     let file = |path: &str| Artifact { path: path.to_owned(), bytes: 7 };
-    let changes = Changes {
+    let changes = FileChanges {
         created: vec![file("plot.png"), file("sub/\"\n\u{202e}.txt")],
         modified: vec![file("data.csv")],
         deleted: vec![file("old.txt")],
@@ -115,23 +115,23 @@ async fn what_an_execution_left_behind_is_kept() {
         left_out: 13,
     };
     let outcome = Outcome::Exited { code: 3 };
-    let finish = Finish {
+    let finish = ExecutionEnd {
         changes: &changes,
         limits_met: &[Limit::Disk, Limit::Processes],
         images: 1,
-        ..finish(Ending::Outcome(&outcome))
+        ..finish(RecordEnding::Outcome(&outcome))
     };
     store.finish(&id, finish).await.unwrap();
-    let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!(kept.changes, changes);
-    assert_eq!(kept.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
-    assert_eq!((kept.summary.exit_code, kept.summary.images), (Some(3), Some(1)));
-    assert_eq!(store.recent(1).await.unwrap(), [kept.summary]);
+    let stored = store.get(&id).await.unwrap().unwrap();
+    assert_eq!(stored.changes, changes);
+    assert_eq!(stored.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
+    assert_eq!((stored.summary.exit_code, stored.summary.images), (Some(3), Some(1)));
+    assert_eq!(store.list_recent(1).await.unwrap(), [stored.summary]);
 }
 
-/// A database that the first release wrote.
+/// Migrates a database of the first release.
 #[tokio::test]
-async fn an_older_database_is_brought_up_to_date() {
+async fn an_older_database_is_migrated() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let old = Connection::open(&path).unwrap();
@@ -143,14 +143,15 @@ async fn an_older_database_is_brought_up_to_date() {
     old.pragma_update(None, "user_version", 1).unwrap();
     drop(old);
     let store = Store::open(&path, Durability::Process).await.unwrap();
-    let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!((kept.written.as_ref().map(Written::text), &kept.changes), (Some("hi"), &NOTHING));
-    assert_eq!((&kept.allowed_tools, &kept.grants), (&None, &vec![]));
-    let summary = kept.summary;
+    let stored = store.get(&id).await.unwrap().unwrap();
+    let output = stored.written.as_ref().map(GuestOutput::text);
+    assert_eq!((output, &stored.changes), (Some("hi"), &NOTHING));
+    assert_eq!((&stored.allowed_tools, &stored.grants), (&None, &vec![]));
+    let summary = stored.summary;
     assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
     let id = ExecutionId::from_bits(2);
     begin(&store, &id, "1", at(0)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     assert_eq!(store.get(&id).await.unwrap().unwrap().summary.images, Some(2));
 }
 
@@ -158,12 +159,12 @@ async fn an_older_database_is_brought_up_to_date() {
 async fn an_execution_is_finished_once() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let finish = finish(Ending::Outcome(&Outcome::Cancelled));
+    let finish = finish(RecordEnding::Outcome(&Outcome::Cancelled));
     assert_eq!(store.finish(&id, finish).await.unwrap_err().code(), "store_not_running");
     begin(&store, &id, "1", at(0)).await.unwrap();
     assert_eq!(begin(&store, &id, "1", at(0)).await.unwrap_err().code(), "store_write");
 
-    // All at once, so that they share a commit: exactly one may win.
+    // Concurrent, so that they share a commit: exactly one may succeed.
     let ends = (0..20).map(|_| {
         let (store, id) = (store.clone(), id.clone());
         tokio::spawn(async move { store.finish(&id, finish).await.is_ok() })
@@ -176,7 +177,7 @@ async fn an_execution_is_finished_once() {
 }
 
 #[tokio::test]
-async fn stores_that_open_one_file_at_once_share_it() {
+async fn concurrent_servers_share_a_database() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let servers = (0..8u128).map(|server| {
@@ -186,7 +187,7 @@ async fn stores_that_open_one_file_at_once_share_it() {
             for n in 0..25 {
                 let id = ExecutionId::from_bits(server * 100 + n);
                 begin(&store, &id, "1", at(0)).await?;
-                store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await?;
+                store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await?;
             }
             assert_eq!(store.interrupt_leftovers(at(0)).await?, 0);
             Ok::<_, StoreError>(())
@@ -196,7 +197,7 @@ async fn stores_that_open_one_file_at_once_share_it() {
         server.await.unwrap().unwrap();
     }
     let store = Store::open(&path, Durability::Process).await.unwrap();
-    assert_eq!(store.counts().await.unwrap(), Counts { running: 0, total: 200 });
+    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 200 });
     for name in ["codexec.db", "codexec.db-wal", "codexec.db-shm"] {
         let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -204,7 +205,7 @@ async fn stores_that_open_one_file_at_once_share_it() {
 }
 
 #[tokio::test]
-async fn what_a_killed_server_left_running_is_interrupted() {
+async fn running_executions_of_a_killed_server_are_interrupted() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let mut child = other_server(&path);
@@ -213,24 +214,24 @@ async fn what_a_killed_server_left_running_is_interrupted() {
     begin(&store, &ours, "1", at(0)).await.unwrap();
 
     assert_eq!(store.interrupt_leftovers(at(0)).await.unwrap(), 0, "it lives");
-    assert_eq!(store.counts().await.unwrap().running, 2);
+    assert_eq!(store.count_executions().await.unwrap().running, 2);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(store.interrupt_leftovers(at(9_000)).await.unwrap(), 1);
 
-    let theirs = store.get(&ExecutionId::from_bits(77)).await.unwrap().unwrap().summary;
+    let orphan = store.get(&ExecutionId::from_bits(77)).await.unwrap().unwrap().summary;
     assert_eq!(
-        (theirs.status, theirs.error_code.as_deref(), theirs.ended),
-        (Status::Failed, Some("interrupted"), Some(at(9_000)))
+        (orphan.status, orphan.error_code.as_deref(), orphan.ended),
+        (ExecutionStatus::Failed, Some("interrupted"), Some(at(9_000)))
     );
     let ours = store.get(&ours).await.unwrap().unwrap().summary;
-    assert_eq!(ours.status, Status::Running);
+    assert_eq!(ours.status, ExecutionStatus::Running);
     let locks = fs::read_dir(folder.path().join("owners")).unwrap();
     let locks = locks.filter(|file| file.as_ref().unwrap().path().extension().is_some());
     assert_eq!(locks.count(), 1, "only the living server's lock is left");
 }
 
-/// The other side of the test above: does nothing unless that one started it.
+/// The child process of the test above. Does nothing unless that test started it.
 #[tokio::test]
 #[expect(clippy::disallowed_methods, reason = "how the test's two processes find each other")]
 async fn child_begins_and_waits_to_be_killed() {
@@ -242,7 +243,7 @@ async fn child_begins_and_waits_to_be_killed() {
 }
 
 #[tokio::test]
-async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
+async fn a_dropped_store_releases_its_executions_and_ends_its_thread() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let first = Store::open(&path, Durability::Process).await.unwrap();
@@ -251,27 +252,27 @@ async fn a_dropped_store_lets_go_of_its_executions_and_its_thread() {
     drop(first);
     assert!(jobs.upgrade().is_none());
     let second = Store::open(&path, Durability::Process).await.unwrap();
-    // The thread closes the file a moment after the last handle is gone.
+    // The thread closes the file shortly after the last handle is dropped.
     while second.interrupt_leftovers(at(0)).await.unwrap() == 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(second.counts().await.unwrap().running, 0);
+    assert_eq!(second.count_executions().await.unwrap().running, 0);
 }
 
 #[tokio::test]
-async fn the_log_is_written_back_while_the_store_is_open() {
+async fn checkpoints_run_while_the_store_is_open() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let store = Store::open(&path, Durability::Process).await.unwrap();
     for n in 0..600 {
         begin(&store, &ExecutionId::from_bits(n), "1", at(0)).await.unwrap();
     }
-    let written_back = async {
+    let checkpointed = async {
         while fs::metadata(&path).unwrap().len() < 50_000 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(20), written_back).await.unwrap();
+    tokio::time::timeout(Duration::from_secs(20), checkpointed).await.unwrap();
 }
 
 #[tokio::test]
@@ -285,14 +286,14 @@ async fn a_newer_schema_is_refused() {
     assert_eq!(
         err.to_string(),
         format!(
-            "the database {path} has schema version 99, and this codexec knows versions up to 4; \
-             update codexec, or choose another CODEXEC_HOME"
+            "the database {path} has schema version 99, but this codexec supports versions up to \
+             4; update codexec, or choose another CODEXEC_HOME"
         )
     );
 }
 
 #[tokio::test]
-async fn a_file_that_is_no_database_is_named() {
+async fn a_file_that_is_not_a_database_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("codexec.db");
     let garbage = "not a database. ".repeat(1_000);
@@ -303,21 +304,21 @@ async fn a_file_that_is_no_database_is_named() {
     assert_eq!(
         err.to_string(),
         format!(
-            "the database {path} is damaged, or is no database; move it away to start a new one"
+            "the database {path} is damaged or not a database; move it away to start a new one"
         )
     );
-    assert_eq!(fs::read_to_string(path).unwrap(), garbage, "it is left as it was");
+    assert_eq!(fs::read_to_string(path).unwrap(), garbage, "the file is unchanged");
 }
 
 #[tokio::test]
-async fn a_folder_that_cannot_be_written_is_refused() {
-    // Not even root can make a file here.
+async fn an_unwritable_folder_is_refused() {
+    // Not even root can create a file here.
     let err =
         Store::open(Path::new("/proc/self/codexec.db"), Durability::Process).await.unwrap_err();
     assert_eq!(err.code(), "store_open");
 }
 
-async fn ending(ending: Ending<'_>) -> String {
+async fn ending(ending: RecordEnding<'_>) -> String {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
@@ -342,8 +343,8 @@ fn other_server(database: &Path) -> Child {
     child
 }
 
-fn finish(ending: Ending<'_>) -> Finish<'_> {
-    Finish {
+fn finish(ending: RecordEnding<'_>) -> ExecutionEnd<'_> {
+    ExecutionEnd {
         ending,
         output: &HELLO,
         value: Some("42"),
@@ -358,10 +359,10 @@ fn finish(ending: Ending<'_>) -> Finish<'_> {
     }
 }
 
-static HELLO: LazyLock<Written> =
-    LazyLock::new(|| Written::new("hello\n".to_owned(), vec![(0, 2)]));
+static HELLO: LazyLock<GuestOutput> =
+    LazyLock::new(|| GuestOutput::new("hello\n".to_owned(), vec![(0, 2)]));
 
-static NOTHING: Changes = Changes {
+static NOTHING: FileChanges = FileChanges {
     created: vec![],
     modified: vec![],
     deleted: vec![],
@@ -370,7 +371,7 @@ static NOTHING: Changes = Changes {
     left_out: 0,
 };
 
-/// A store in a folder of its own, which goes with it.
+/// Opens a store in a new temporary folder.
 async fn store() -> (Store, TempDir) {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
@@ -392,8 +393,8 @@ async fn begin_admitted(
     admitted: &Admitted,
     started: SystemTime,
 ) -> Result<(), StoreError> {
-    let (context, principal) = (Context::default(), Principal::local());
-    let begin = Begin {
+    let (context, principal) = (RequestOrigin::default(), Principal::local());
+    let begin = ExecutionStart {
         id,
         admitted,
         started,
@@ -409,14 +410,14 @@ fn admitted(code: &str) -> Admitted {
     policy().admit(admitted_request(code), &[]).unwrap()
 }
 
-fn admitted_request(code: &str) -> Request {
-    Request {
+fn admitted_request(code: &str) -> AdmissionRequest {
+    AdmissionRequest {
         args: Vec::new(),
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     }
 }
 
@@ -429,7 +430,7 @@ fn policy() -> Policy {
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: codexec_types::Files::default(),
+        files: codexec_types::WorkingDirPolicy::default(),
     }
 }
 

@@ -6,21 +6,21 @@ fn json(text: &str) -> Json {
 
 #[track_caller]
 fn refuses(ask: &Ask, why: &str) {
-    let error = ask.weigh().expect_err("too much");
+    let error = ask.estimate_size().expect_err("too much");
     assert_eq!(error.code, CallCode::InvalidArgs);
     assert!(error.message.starts_with(why), "{}", error.message);
 }
 
 #[test]
-fn values_and_levels_are_counted_outside_of_texts() {
-    let shape = |text| Shape::of(&json(text));
-    assert_eq!(shape("1"), Shape { values: 1, depth: 0 });
+fn values_and_levels_inside_strings_are_not_counted() {
+    let shape = |text| JsonShape::of(&json(text));
+    assert_eq!(shape("1"), JsonShape { values: 1, depth: 0 });
     assert_eq!(shape(r#"{"a":[1,2,"[,\"{\\"],"b":{}}"#).depth, 2);
     assert!((5..=7).contains(&shape(r#"{"a":[1,2,"[,\"{\\"],"b":{}}"#).values));
 }
 
 #[test]
-fn ord_1_what_is_too_large_is_refused_by_its_size_alone() {
+fn ord_1_an_oversized_ask_is_refused_before_it_is_parsed() {
     let tool = |args: String| Ask::Tool {
         server: "s".to_owned(),
         tool: "t".to_owned(),
@@ -28,7 +28,7 @@ fn ord_1_what_is_too_large_is_refused_by_its_size_alone() {
     };
     refuses(&tool(format!("[{}1]", "1,".repeat(MAX_VALUES))), "arguments: 100");
     refuses(&tool(format!("{}{}", "[".repeat(100), "]".repeat(100))), "arguments: 100 levels");
-    assert!(tool(format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20))).weigh().is_ok());
+    assert!(tool(format!("{{\"a\":\"{}\"}}", "x".repeat(1 << 20))).estimate_size().is_ok());
     let long = "x".repeat(MAX_TEXT_BYTES + 1);
     refuses(&Ask::Schema { name: long.clone() }, "name: it has 16385 bytes");
     let uri = long.clone();
@@ -41,12 +41,12 @@ fn ord_1_what_is_too_large_is_refused_by_its_size_alone() {
 fn ord_1_the_weight_of_an_ask_grows_with_its_values() {
     let many =
         Ask::Own { name: "x".to_owned(), args: json(&format!("[{}1]", "1,".repeat(50_000))) };
-    let weight = many.weigh().expect("allowed");
+    let weight = many.estimate_size().expect("allowed");
     assert!(weight > 2_000_000, "{weight}");
 }
 
 #[test]
-fn ord_1_whose_ask_it_is_stands_in_its_first_bytes() {
+fn ord_1_the_id_of_an_oversized_ask_is_read_from_its_first_bytes() {
     let head = br#"{"ask":{"id":417,"ask":{"tool":{"server":"aaaaaaaaaa"#;
     assert!(is_ask(head));
     assert_eq!(id_of_long_ask(head), Some(417));

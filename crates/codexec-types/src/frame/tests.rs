@@ -22,7 +22,7 @@ fn brg_1_a_frame_over_the_limit_is_refused_by_both_sides() {
 }
 
 #[test]
-fn brg_1_a_guest_cannot_say_what_only_the_host_knows() {
+fn brg_1_a_guest_cannot_forge_what_only_the_host_knows() {
     for forged in [
         r#"{"stopped":"wall"}"#,
         r#""cancelled""#,
@@ -37,7 +37,7 @@ fn brg_1_a_guest_cannot_say_what_only_the_host_knows() {
 }
 
 #[test]
-fn ord_1_of_a_million_words_only_as_many_are_held_as_show_that_they_are_too_many() {
+fn ord_1_excess_search_words_are_not_kept_in_memory() {
     let words = vec![r#""a""#; 1_000_000].join(",");
     let frame = format!(r#"{{"ask":{{"id":1,"ask":{{"discover":{{"words":[{words}]}}}}}}}}"#);
     let Ok(FromGuest::Ask { ask: Ask::Discover { words }, .. }) =

@@ -15,22 +15,23 @@ fn read_link(path: &Path) -> Option<PathBuf> {
 #[track_caller]
 fn check(path: &str, expected: Option<&str>) {
     let paths = GuestPaths {
-        files: Files {
+        files: WorkingDirPolicy {
             allowed: vec!["/home/ann/work".into(), "/srv".into()],
             forbidden: vec!["/home/ann/work/.secret".into()],
             is_writable: true,
         },
         run_from: vec!["/home/ann/work/trusted".into()],
     };
-    let actual = paths.directory_of(Path::new(path), &read_link);
+    let actual = paths.find_writable_dir(Path::new(path), &read_link);
     assert_eq!(actual, expected.map(Path::new), "{path}");
-    let read_only = GuestPaths { files: Files { is_writable: false, ..paths.files }, ..paths };
-    assert_eq!(read_only.directory_of(Path::new(path), &read_link), None, "{path}");
+    let read_only =
+        GuestPaths { files: WorkingDirPolicy { is_writable: false, ..paths.files }, ..paths };
+    assert_eq!(read_only.find_writable_dir(Path::new(path), &read_link), None, "{path}");
 }
 
 /// THREAT[CFG-8]
 #[test]
-fn cfg_8_every_way_through_a_directory_of_guests_is_seen() {
+fn cfg_8_every_path_through_a_guest_writable_directory_is_detected() {
     let work = Some("/home/ann/work");
     check("/home/ann/work/project/server.js", work);
     check("/srv/x", Some("/srv"));
@@ -46,7 +47,7 @@ fn cfg_8_every_way_through_a_directory_of_guests_is_seen() {
 }
 
 #[test]
-fn what_guests_cannot_reach_or_the_user_trusts_may_be_started() {
+fn paths_that_guests_cannot_reach_or_the_user_trusts_may_be_executed() {
     check("/home/ann/work/trusted/bin/server", None);
     check("/home/ann/work/.secret/tool", None);
     check("/home/ann/work/trusted-not/tool", Some("/home/ann/work"));

@@ -12,7 +12,7 @@ fn every_language_is_read_by_its_name_and_its_short_form() {
 }
 
 #[test]
-fn no_two_languages_share_a_word() {
+fn names_and_short_forms_of_languages_are_unique() {
     let mut words: Vec<&str> =
         Language::ALL.iter().flat_map(|language| [language.name(), language.short()]).collect();
     words.sort_unstable();
@@ -20,9 +20,9 @@ fn no_two_languages_share_a_word() {
     assert_eq!(words.len(), 2 * Language::ALL.len());
 }
 
-/// What stands in frames is what people write.
+/// Frames use the names that people write.
 #[test]
-fn a_frame_has_the_same_names() {
+fn frames_use_the_language_names() {
     for language in Language::ALL {
         let text = serde_json::to_string(&language).expect("json");
         assert_eq!(text, format!("{:?}", language.name()));

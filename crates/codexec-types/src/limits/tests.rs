@@ -1,8 +1,8 @@
 use super::*;
 
-/// Clients and records hold these words.
+/// Clients and records contain these codes.
 #[test]
-fn every_limit_has_a_code_of_its_own() {
+fn every_limit_has_a_unique_code() {
     let all = [
         Limit::Wall,
         Limit::Cpu,

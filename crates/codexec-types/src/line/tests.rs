@@ -1,6 +1,6 @@
 use super::*;
 
-fn lines(text: &[u8], size: usize, max_bytes: usize) -> Vec<Line> {
+fn lines(text: &[u8], size: usize, max_bytes: usize) -> Vec<BufferedLine> {
     let mut buffer = LineBuffer::new(max_bytes);
     let mut lines = Vec::new();
     for piece in text.chunks(size) {
@@ -13,9 +13,9 @@ fn lines(text: &[u8], size: usize, max_bytes: usize) -> Vec<Line> {
 }
 
 #[test]
-fn lines_come_out_whatever_the_pieces() {
+fn lines_do_not_depend_on_how_the_stream_is_split() {
     let text = b"one\r\ntwo\n\nthree\nrest";
-    let whole = |text: &[u8]| Line::Whole(text.to_vec());
+    let whole = |text: &[u8]| BufferedLine::Whole(text.to_vec());
     for size in 1..=text.len() {
         let expected = [whole(b"one"), whole(b"two"), whole(b""), whole(b"three")];
         assert_eq!(lines(text, size, 100), expected, "{size}");
@@ -23,11 +23,11 @@ fn lines_come_out_whatever_the_pieces() {
 }
 
 #[test]
-fn a_line_over_the_limit_is_given_up_and_the_next_one_is_read() {
+fn a_line_over_the_limit_is_dropped_and_the_next_one_is_read() {
     let text = [&[b'x'; 100][..], b"\nnext\n"].concat();
     for size in 1..=text.len() {
         let found = lines(&text, size, 10);
-        let [Line::TooLong { head }, Line::Whole(next)] = found.as_slice() else {
+        let [BufferedLine::TooLong { head }, BufferedLine::Whole(next)] = found.as_slice() else {
             panic!("{size}: {found:?}");
         };
         assert!(head.len() > 10 && head.iter().all(|&byte| byte == b'x'), "{size}: {head:?}");
@@ -36,7 +36,7 @@ fn a_line_over_the_limit_is_given_up_and_the_next_one_is_read() {
 }
 
 #[test]
-fn an_endless_line_is_told_once_and_costs_no_memory() {
+fn an_endless_line_is_reported_once_and_costs_no_memory() {
     let mut buffer = LineBuffer::new(1 << 20);
     let piece = vec![b'x'; 64 << 10];
     let mut told = 0;

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn only_plain_names_get_in() {
+fn only_valid_server_names_are_accepted() {
     for good in ["github", "my-server", "a_b", "A9", &"x".repeat(64)] {
         assert!(ServerName::new(good).is_ok(), "{good}");
     }

@@ -5,12 +5,12 @@ const NAMES: [&str; 6] =
 
 #[track_caller]
 fn check(wanted: &str, expected: &[&str]) {
-    let near = nearest(wanted, NAMES.into_iter(), 1);
+    let near = find_nearest_names(wanted, NAMES.into_iter(), 1);
     assert_eq!(near, expected, "{wanted}");
 }
 
 #[test]
-fn slips_and_other_spellings_are_recognised() {
+fn typos_and_other_spellings_are_recognised() {
     check("get_isue", &["get_issue"]);
     check("gte_issue", &["get_issue"]);
     check("getIssue", &["get_issue"]);
@@ -29,7 +29,7 @@ fn words_may_be_in_another_order_or_missing() {
 }
 
 #[test]
-fn what_is_like_none_stays_alone() {
+fn a_name_unlike_all_others_has_no_match() {
     check("zzzzzzzzz", &[]);
     check("", &[]);
     check("___", &[]);
@@ -38,6 +38,6 @@ fn what_is_like_none_stays_alone() {
 
 #[test]
 fn the_order_does_not_depend_on_the_order_of_the_names() {
-    let forward = nearest("isue", NAMES.into_iter(), 3);
-    assert_eq!(nearest("isue", NAMES.into_iter().rev(), 3), forward);
+    let forward = find_nearest_names("isue", NAMES.into_iter(), 3);
+    assert_eq!(find_nearest_names("isue", NAMES.into_iter().rev(), 3), forward);
 }

@@ -8,7 +8,7 @@ fn npm(text: &str) -> Result<PackageName, InvalidPackage> {
     PackageName::parse(Language::Node, text)
 }
 
-const READ_OTHERWISE: &[&str] = &[
+const NOT_NAMES: &[&str] = &[
     "",
     " ",
     "-r",
@@ -95,7 +95,7 @@ const READ_OTHERWISE: &[&str] = &[
 ];
 
 #[test]
-fn what_people_write_for_pip_is_read() {
+fn pip_requirements_are_parsed() {
     for (text, name, version) in [
         ("pandas", "pandas", None),
         ("pandas==2.2.1", "pandas", Some("==2.2.1")),
@@ -114,7 +114,7 @@ fn what_people_write_for_pip_is_read() {
 }
 
 #[test]
-fn what_people_write_for_npm_is_read() {
+fn npm_requirements_are_parsed() {
     for (text, name, version) in [
         ("lodash", "lodash", None),
         ("lodash@4.17.21", "lodash", Some("4.17.21")),
@@ -131,8 +131,8 @@ fn what_people_write_for_npm_is_read() {
 }
 
 #[test]
-fn scr_4_nothing_that_an_installer_reads_otherwise_is_a_name() {
-    for text in READ_OTHERWISE {
+fn scr_4_options_paths_urls_and_archives_are_not_package_names() {
+    for text in NOT_NAMES {
         assert!(pip(text).is_err(), "pip took {text:?}");
         let is_a_name_there = ["a.", "a-"].contains(text);
         assert_eq!(npm(text).is_ok(), is_a_name_there, "npm and {text:?}");
@@ -143,7 +143,7 @@ fn scr_4_nothing_that_an_installer_reads_otherwise_is_a_name() {
 }
 
 #[test]
-fn every_length_has_an_end() {
+fn every_length_is_limited() {
     let long = |count: usize| "a".repeat(count);
     assert!(pip(&long(128)).is_ok() && npm(&long(128)).is_ok());
     assert!(pip(&long(129)).is_err() && npm(&long(129)).is_err());
@@ -167,7 +167,7 @@ fn spellings_of_one_package_have_one_key() {
 }
 
 #[test]
-fn languages_without_packages_say_so() {
+fn languages_without_packages_are_refused() {
     let refused = PackageName::parse(Language::Bash, "jq").unwrap_err();
     assert_eq!(
         refused.to_string(),

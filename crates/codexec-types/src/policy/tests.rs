@@ -10,23 +10,23 @@ fn policy() -> Policy {
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     }
 }
 
-fn request(code: &str) -> Request {
-    Request {
+fn request(code: &str) -> AdmissionRequest {
+    AdmissionRequest {
         args: Vec::new(),
         language: Language::TypeScript,
         code: code.to_owned(),
         input: Json::null(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     }
 }
 
 #[track_caller]
-fn refused(request: Request, expected: &str) {
+fn refused(request: AdmissionRequest, expected: &str) {
     let refusal = policy().admit(request, &[]).expect_err("refused");
     assert_eq!(refusal.to_string(), expected);
 }
@@ -53,14 +53,14 @@ fn every_refusal_names_the_field_and_what_is_allowed() {
 }
 
 #[test]
-fn what_was_not_asked_for_is_the_policys() {
+fn the_policy_fills_in_what_the_request_leaves_out() {
     let admitted = policy().admit(request("1"), &[]).expect("admitted");
     assert_eq!(admitted.limits(), Limits::DEFAULT);
     assert_eq!(admitted.tools(), &ToolFilter::all());
 }
 
 #[test]
-fn an_empty_list_in_the_request_denies_all() {
+fn an_empty_list_in_the_request_denies_everything() {
     let mut none = request("1");
     none.asked.allowed_tools = Some(vec![]);
     let admitted = policy().admit(none, &[]).expect("admitted");
@@ -71,13 +71,13 @@ fn an_empty_list_in_the_request_denies_all() {
     assert!(!admitted.tools().allows_server("fake"));
 }
 
-fn in_dir(language: Language, path: &str) -> Request {
-    let found = FoundDir { path: path.into(), device: 1, inode: 2, uid: 3, gid: 4 };
-    Request { language, working_dir: Some(found), ..request("1") }
+fn in_dir(language: Language, path: &str) -> AdmissionRequest {
+    let found = ResolvedDir { path: path.into(), device: 1, inode: 2, uid: 3, gid: 4 };
+    AdmissionRequest { language, working_dir: Some(found), ..request("1") }
 }
 
 fn with_files() -> Policy {
-    let files = Files {
+    let files = WorkingDirPolicy {
         allowed: vec!["/home/ann/work".into(), "/srv".into()],
         forbidden: vec!["/home/ann/.ssh".into()],
         is_writable: true,
@@ -86,7 +86,7 @@ fn with_files() -> Policy {
 }
 
 #[track_caller]
-fn dir_refused(policy: &Policy, request: Request, code: &str, expected: &str) {
+fn dir_refused(policy: &Policy, request: AdmissionRequest, code: &str, expected: &str) {
     let refusal = policy.admit(request, &[]).expect_err("refused");
     assert_eq!((refusal.code(), refusal.to_string().as_str()), (code, expected));
 }
@@ -130,7 +130,7 @@ fn a_working_dir_has_to_be_allowed() {
 }
 
 #[test]
-fn an_allowed_working_dir_is_admitted_as_it_was_found() {
+fn an_allowed_working_dir_is_admitted_unchanged() {
     let mut policy = with_files();
     for (language, is_writable) in
         [(Language::Python, true), (Language::Bash, false), (Language::Node, true)]
@@ -147,31 +147,33 @@ fn an_allowed_working_dir_is_admitted_as_it_was_found() {
 }
 
 #[test]
-fn what_may_be_learned_of_can_be_more_than_what_may_be_called() {
-    let asked = Asked { allowed_servers: Some(Vec::new()), ..Asked::default() };
-    let nothing = Request { asked, ..request("1") };
+fn visible_tools_can_be_more_than_callable_tools() {
+    let asked = RequestedLimits { allowed_servers: Some(Vec::new()), ..RequestedLimits::default() };
+    let nothing = AdmissionRequest { asked, ..request("1") };
     let narrow = policy().admit(nothing.clone(), &[]).expect("admitted");
-    assert_eq!(narrow.seen(), narrow.tools());
-    let wide = policy().admit(nothing, &[]).expect("admitted").seeing(ToolFilter::all());
-    assert!(wide.seen().allows_server("github"));
+    assert_eq!(narrow.visible_tools(), narrow.tools());
+    let wide =
+        policy().admit(nothing, &[]).expect("admitted").with_visible_tools(ToolFilter::all());
+    assert!(wide.visible_tools().allows_server("github"));
     assert!(!wide.tools().allows_server("github"));
-    // Inside of another execution, no more than that one.
-    let inner = wide.within(&ToolFilter::only(vec![ToolPattern::server("time")]), Duration::MAX);
-    assert!(inner.seen().allows_server("time"));
-    assert!(!inner.seen().allows_server("github"));
+    // Inside another execution, no more than that one.
+    let inner =
+        wide.limited_to(&ToolFilter::only(vec![ToolPattern::server("time")]), Duration::MAX);
+    assert!(inner.visible_tools().allows_server("time"));
+    assert!(!inner.visible_tools().allows_server("github"));
 }
 
-/// What a policy with these grants gives a request with these tools.
+/// Returns the grants that a policy with `may` gives a request with these tools.
 fn granted(may: &[Grant], allowed_tools: Option<&[&str]>) -> Vec<&'static str> {
     let policy = Policy { grants: may.iter().copied().collect(), ..policy() };
     let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
-    let asked = Asked { allowed_tools, ..Asked::default() };
-    let admitted = policy.admit(Request { asked, ..request("1") }, &[]).expect("admitted");
+    let asked = RequestedLimits { allowed_tools, ..RequestedLimits::default() };
+    let admitted = policy.admit(AdmissionRequest { asked, ..request("1") }, &[]).expect("admitted");
     admitted.grants().iter().map(Grant::name).collect()
 }
 
 #[test]
-fn own_4_a_grant_is_named_and_no_wildcard_gives_one() {
+fn own_4_a_grant_must_be_named_and_no_wildcard_gives_one() {
     for list in [&["*"][..], &["codexec.*"], &["codexec.scripts.*"], &["*.scripts.replace"], &[]] {
         assert_eq!(granted(&[], Some(list)), [""; 0], "{list:?}");
     }
@@ -181,18 +183,20 @@ fn own_4_a_grant_is_named_and_no_wildcard_gives_one() {
     }
     let may = [Grant::AllLogs, Grant::AllSessions];
     assert_eq!(granted(&may, None), ["sessions.all", "logs.all"]);
-    // A request that narrows tools narrows what the settings give, too.
+    // A request that narrows tools also narrows the grants of the settings.
     assert_eq!(granted(&may, Some(&["codexec.*"])), ["sessions.all", "logs.all"]);
     assert_eq!(granted(&may, Some(&["github.*", "codexec.get_script"])), [""; 0]);
     assert_eq!(granted(&may, Some(&["codexec.logs.all"])), ["logs.all"]);
 }
 
 #[test]
-fn own_4_code_that_is_started_by_code_has_the_grants_of_that() {
+fn own_4_nested_code_has_the_grants_of_its_outer_code() {
     let inner = |outer: &[Grant], allowed_tools: Option<&[&str]>| {
         let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
-        let asked = Asked { allowed_tools, tool_calls: Some(7), ..Asked::default() };
-        let admitted = policy().admit(Request { asked, ..request("1") }, &[]).expect("admitted");
+        let asked =
+            RequestedLimits { allowed_tools, tool_calls: Some(7), ..RequestedLimits::default() };
+        let admitted =
+            policy().admit(AdmissionRequest { asked, ..request("1") }, &[]).expect("admitted");
         let admitted = admitted.started_by_code(5, outer.iter().copied().collect());
         assert_eq!(admitted.limits().tool_calls, 5);
         admitted.grants().iter().map(Grant::name).collect::<Vec<_>>()
@@ -203,7 +207,7 @@ fn own_4_code_that_is_started_by_code_has_the_grants_of_that() {
 }
 
 #[test]
-fn every_grant_has_a_name_of_its_own() {
+fn every_grant_has_a_unique_name() {
     for grant in Grant::ALL {
         assert_eq!(Grant::parse(grant.name()), Some(grant));
         assert_eq!([grant].into_iter().collect::<Grants>().iter().collect::<Vec<_>>(), [grant]);

@@ -2,11 +2,11 @@ use super::*;
 
 #[track_caller]
 fn check(text: &str, written: &str) {
-    assert_eq!(parse_time(text).map(rfc3339).as_deref(), Some(written), "{text}");
+    assert_eq!(parse_time(text).map(format_rfc3339).as_deref(), Some(written), "{text}");
 }
 
 #[test]
-fn moments_are_read_and_written() {
+fn times_are_parsed_and_formatted() {
     check("2026-02-09T14:30:01.123Z", "2026-02-09T14:30:01.123Z");
     check("2026-02-09", "2026-02-09T00:00:00.000Z");
     check("2024-02-29T23:59:59Z", "2024-02-29T23:59:59.000Z");
@@ -14,12 +14,12 @@ fn moments_are_read_and_written() {
     check("2026-02-09T14:30+02:00", "2026-02-09T12:30:00.000Z");
     check("2026-01-01T00:30:00-01:00", "2026-01-01T01:30:00.000Z");
     check("2000-03-01 00:00:00", "2000-03-01T00:00:00.000Z");
-    assert_eq!(utc_day(from_unix_ms(951_782_400_000)), "2000-02-29");
+    assert_eq!(format_utc_day(from_unix_ms(951_782_400_000)), "2000-02-29");
     assert_eq!(unix_ms(from_unix_ms(-1)), -1);
 }
 
 #[test]
-fn what_is_no_moment_is_none() {
+fn invalid_times_are_rejected() {
     for text in [
         "",
         "9999-99-99",

@@ -1,17 +1,20 @@
 use super::*;
 
 #[test]
-fn two_filters_let_through_what_both_do() {
+fn combined_filters_allow_what_both_allow() {
     let only = |text: &str| ToolFilter::only(vec![ToolPattern::parse(text, &[]).expect("one")]);
     let both = only("a.*").and(&only("*.x"));
     assert_eq!(both.check("a", "x"), Ok(()));
-    assert_eq!(both.check("a", "y"), Err(Denied::Tool));
-    assert_eq!(both.check("b", "x"), Err(Denied::Server));
-    assert_eq!(ToolFilter::all().and(&ToolFilter::default()).check("a", "x"), Err(Denied::Server));
+    assert_eq!(both.check("a", "y"), Err(ToolDenied::Tool));
+    assert_eq!(both.check("b", "x"), Err(ToolDenied::Server));
+    assert_eq!(
+        ToolFilter::all().and(&ToolFilter::default()).check("a", "x"),
+        Err(ToolDenied::Server)
+    );
 }
 
 #[test]
-fn globs() {
+fn globs_match() {
     for (pattern, text, expected) in [
         ("*", "", true),
         ("*", "anything", true),
@@ -24,12 +27,12 @@ fn globs() {
         ("a*b*c", "acb", false),
         ("read", "read_file", false),
     ] {
-        assert_eq!(glob(pattern, text), expected, "{pattern} {text}");
+        assert_eq!(matches_glob(pattern, text), expected, "{pattern} {text}");
     }
 }
 
 #[test]
-fn patterns_are_read_in_every_spelling() {
+fn patterns_are_parsed_in_every_spelling() {
     check("github.get_issue", "github | get_issue");
     check("github:*", "github | *");
     check("github/get_*", "github | get_*");
@@ -51,21 +54,24 @@ fn check(text: &str, expected: &str) {
 }
 
 #[test]
-fn an_empty_list_denies_all_and_asking_only_narrows() {
+fn an_empty_list_denies_everything_and_lists_only_narrow() {
     let echo = || vec![ToolPattern::parse("fake.echo", &[]).expect("pattern")];
     assert_eq!(ToolFilter::all().check("fake", "echo"), Ok(()));
-    assert_eq!(ToolFilter::only(vec![]).check("fake", "echo"), Err(Denied::Server));
-    assert_eq!(ToolFilter::default().check("fake", "echo"), Err(Denied::Server));
-    assert_eq!(ToolFilter::all().narrowed_by(vec![]).check("fake", "echo"), Err(Denied::Server));
-    assert_eq!(ToolFilter::only(echo()).check("fake", "secret"), Err(Denied::Tool));
+    assert_eq!(ToolFilter::only(vec![]).check("fake", "echo"), Err(ToolDenied::Server));
+    assert_eq!(ToolFilter::default().check("fake", "echo"), Err(ToolDenied::Server));
+    assert_eq!(
+        ToolFilter::all().narrowed_by(vec![]).check("fake", "echo"),
+        Err(ToolDenied::Server)
+    );
+    assert_eq!(ToolFilter::only(echo()).check("fake", "secret"), Err(ToolDenied::Tool));
     let widened = ToolFilter::only(echo()).narrowed_by(vec![ToolPattern::server("*")]);
-    assert_eq!(widened.check("fake", "secret"), Err(Denied::Tool));
-    assert_eq!(widened.check("other", "echo"), Err(Denied::Server));
+    assert_eq!(widened.check("fake", "secret"), Err(ToolDenied::Tool));
+    assert_eq!(widened.check("other", "echo"), Err(ToolDenied::Server));
     assert_eq!(widened.check("fake", "echo"), Ok(()));
 }
 
 #[test]
-fn the_lists_of_a_filter_are_told_as_they_are_written() {
+fn the_lists_of_a_filter_are_formatted_as_people_write_them() {
     let patterns = |list: &[&str]| -> Vec<ToolPattern> {
         list.iter().map(|text| ToolPattern::parse(text, &[]).expect("a pattern")).collect()
     };

@@ -1,4 +1,4 @@
-//! Everybody else, while code asks the host its worst.
+//! Latency for other clients while guests send the most expensive asks.
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +7,16 @@ use serde_json::json;
 use crate::support::Client;
 use crate::{Bench, median, ms, percentile, warm};
 
-/// How long the guests go on, each in executions of five seconds.
+/// How long the guests run, in executions of five seconds each.
 const MINUTE: Duration = Duration::from_secs(60);
 const TURN_MS: u64 = 5_000;
-/// More than run and wait at the same time.
+/// More executions than may run and wait at the same time.
 const FLOOD: usize = 400;
 
 const SAVE_SLOW: &str = "await scripts.save('slow', '1', {language: 'javascript', parameters: \
     {type: 'object', properties: {l: {allOf: new Array(2600).fill({items: {minimum: 0}})}}}})";
 
-const WORST: [&str; 8] = [
+const EXPENSIVE_ASKS: [&str; 8] = [
     "const l = new Array(90000).fill(1); while (true) await scripts.run('slow', {input: {l}}).catch(() => 0)",
     "const words = Array.from({length: 200}, (_, n) => 'w' + n); while (true) await Promise.all(\
         Array.from({length: 60}, () => discoverMCPTools(words).catch(() => 0)))",
@@ -38,22 +38,29 @@ impl Bench {
         let send = |client: &mut Client, code: &str| {
             client.send_call("execute_code", &json!({"code": code, "timeout_ms": TURN_MS}))
         };
-        let mut guests: Vec<(usize, u64)> =
-            (0..WORST.len()).map(|at| (at, send(&mut client, WORST[at]))).collect();
+        let mut guests: Vec<(usize, u64)> = (0..EXPENSIVE_ASKS.len())
+            .map(|at| (at, send(&mut client, EXPENSIVE_ASKS[at])))
+            .collect();
         let mut pings = Vec::new();
         while begun.elapsed() < length {
             pings.push(client.ping());
             for (at, id) in &mut guests {
                 if client.others.iter().any(|message| message["id"] == *id) {
                     client.wait_call(*id);
-                    *id = send(&mut client, WORST[*at]);
+                    *id = send(&mut client, EXPENSIVE_ASKS[*at]);
                 }
             }
         }
         pings.sort();
         let note = format!("median {:.2} ms, {} pings", ms(median(&pings)), pings.len());
         let p99 = ms(percentile(&pings, 99));
-        self.row("`ping` while 8 guests ask their worst, p99", p99, "ms", Some(50.0), note);
+        self.push_row(
+            "`ping` while 8 guests send expensive asks, p99",
+            p99,
+            "ms",
+            Some(50.0),
+            note,
+        );
     }
 
     pub(crate) fn refusals(&mut self) {
@@ -72,7 +79,13 @@ impl Bench {
         refused.sort();
         let note = format!("median {:.2} ms", ms(median(&refused)));
         let p99 = ms(percentile(&refused, 99));
-        self.row("refusal of an execution when all places are taken", p99, "ms", Some(50.0), note);
+        self.push_row(
+            "refusal of an execution when all workers are busy",
+            p99,
+            "ms",
+            Some(50.0),
+            note,
+        );
         drop(flood);
     }
 }

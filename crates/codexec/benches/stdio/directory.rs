@@ -1,13 +1,13 @@
-//! What it costs to work in a directory of the user's, however large it is.
+//! The cost of working in a large directory of the user's.
 
 use std::fs;
 
 use serde_json::json;
 
 use crate::support::Client;
-use crate::{Bench, median, ms, sampled};
+use crate::{Bench, median, ms, sample};
 
-/// In folders of a thousand.
+/// In folders of 1,000 files.
 const FILES: usize = 100_000;
 
 impl Bench {
@@ -34,10 +34,10 @@ impl Bench {
             let without = json!({"language": language, "code": code});
             let with = json!({"language": language, "code": code, "working_dir": project});
             let (mut alone, mut inside) = (Vec::new(), Vec::new());
-            // In turn, so that what the machine does meanwhile meets both.
+            // Alternating, so that other load on the machine affects both.
             for _ in 0..self.rounds {
                 for (call, times) in [(&without, &mut alone), (&with, &mut inside)] {
-                    times.extend(sampled(1, || {
+                    times.extend(sample(1, || {
                         assert_eq!(client.call("execute_code", call).fine().trim_end(), "2");
                     }));
                 }
@@ -47,7 +47,7 @@ impl Bench {
             let above = ms(median(&inside)) - ms(median(&alone));
             let note =
                 format!("without: {:.2} ms, difference {above:.2} (aim 1)", ms(median(&alone)));
-            self.timed(what, &inside, None, note);
+            self.push_times(what, &inside, None, note);
         }
     }
 }

@@ -1,5 +1,5 @@
-//! A send to a session, beside a bare interpreter that reads lines and keeps its state: no
-//! sandbox, no record, no limits.
+//! A send to a session, compared with a bare interpreter that evaluates lines and keeps its
+//! state, without sandbox, records and limits.
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -8,26 +8,27 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 
 use crate::support::Client;
-use crate::{Bench, median, ms, sampled};
+use crate::{Bench, median, ms, sample};
 
 const PYTHON: &str = "import sys\nfor line in sys.stdin: print(eval(line), flush=True)";
 const NODE: &str = "require('readline').createInterface({input: process.stdin})\
                     .on('line', (line) => console.log((0, eval)(line)))";
 
-struct Bare {
+/// An interpreter that evaluates one line at a time.
+struct BareInterpreter {
     child: Child,
     stdin: ChildStdin,
     lines: Lines<BufReader<ChildStdout>>,
 }
 
-impl Bare {
-    fn start(program: &str, arguments: &[&str]) -> Bare {
+impl BareInterpreter {
+    fn start(program: &str, arguments: &[&str]) -> BareInterpreter {
         let mut command = Command::new(program);
         command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let stdin = child.stdin.take().expect("piped");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
-        Bare { child, stdin, lines }
+        BareInterpreter { child, stdin, lines }
     }
 
     fn send(&mut self, line: &str) -> Duration {
@@ -38,7 +39,7 @@ impl Bare {
     }
 }
 
-impl Drop for Bare {
+impl Drop for BareInterpreter {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -57,24 +58,24 @@ impl Bench {
             let mut client = Client::start(&json!({}));
             let call = json!({"language": language, "code": code, "session": "bench"});
             let mut send = || assert_eq!(client.call("execute_code", &call).fine(), "2");
-            let mut bare = Bare::start(program, &arguments);
+            let mut bare = BareInterpreter::start(program, &arguments);
             for _ in 0..10 {
                 send();
                 bare.send(code);
             }
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());
             for _ in 0..self.rounds {
-                ours.extend(sampled(1, &mut send));
+                ours.extend(sample(1, &mut send));
                 theirs.push(bare.send(code));
             }
             ours.sort();
             theirs.sort();
             let alone = ms(median(&theirs));
             let note = format!(
-                "beside a bare `{program}`: {alone:.3} ms, ratio {:.1}",
+                "compared with a bare `{program}`: {alone:.3} ms, ratio {:.1}",
                 ms(median(&ours)) / alone
             );
-            self.timed(what, &ours, Some(0.5), note);
+            self.push_times(what, &ours, Some(0.5), note);
         }
     }
 }

@@ -1,22 +1,22 @@
-//! The arguments of `codexec code`, as MCPProxy's users write them.
+//! The arguments of `codexec code`, the same as those of `mcpproxy code`.
 
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Code {
-    /// Run JavaScript or TypeScript and print {ok, value} or {ok, error} as JSON; exit code 0 when
-    /// it ran to its end, 1 when it failed, 2 when it could not be run
-    Exec(Exec),
-    /// The scripts that --script can name
+pub(crate) enum CodeCommand {
+    /// Run JavaScript or TypeScript and print {ok, value} or {ok, error} as JSON; exit code 0 if
+    /// the code succeeded, 1 if it failed, 2 if it could not be run
+    Exec(CodeExecArgs),
+    /// List the scripts that --script can run
     #[command(subcommand)]
-    Scripts(Scripts),
+    Scripts(CodeScriptsCommand),
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Scripts {
-    /// All of them, one a line
+pub(crate) enum CodeScriptsCommand {
+    /// List all scripts, one per line
     List {
         /// Print JSON
         #[arg(long)]
@@ -26,7 +26,7 @@ pub(crate) enum Scripts {
 
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("source").required(true).args(["code", "file", "script"]))]
-pub(crate) struct Exec {
+pub(crate) struct CodeExecArgs {
     /// The code
     #[arg(long)]
     pub(crate) code: Option<String>,
@@ -36,22 +36,22 @@ pub(crate) struct Exec {
     /// Run a stored script, in its own language
     #[arg(long, value_name = "NAME")]
     pub(crate) script: Option<String>,
-    /// javascript or typescript; by default as the file's name ends, else javascript
+    /// javascript or typescript; default: from the file's extension, else javascript
     #[arg(long)]
     pub(crate) language: Option<String>,
-    /// A JSON object that the code finds as `input`
+    /// A JSON object that the code gets as `input`
     #[arg(long, value_name = "JSON", conflicts_with = "input_file")]
     pub(crate) input: Option<String>,
-    /// Read that from a file
+    /// Read the input from a file
     #[arg(long, value_name = "FILE")]
     pub(crate) input_file: Option<PathBuf>,
-    /// How many milliseconds it may run, 1 to 600000; 120000 by default
+    /// The time limit in milliseconds, 1 to 600000; default: 120000
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
-    /// How many tool calls it may make; 0 is no limit but that of the settings
+    /// The most tool calls that the code may make; 0 means only the limit in the settings
     #[arg(long, value_name = "N")]
     pub(crate) max_tool_calls: Option<u64>,
-    /// The servers whose tools it may call; none named means all
+    /// The servers whose tools the code may call; default: all
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) allowed_servers: Vec<String>,
 }

@@ -6,21 +6,21 @@ use clap::{Args, ValueEnum};
 use codexec_server::Toolset;
 
 #[derive(Debug, Args)]
-pub(crate) struct Migrate {
-    /// The system that you have used until now
+pub(crate) struct MigrateArgs {
+    /// The system that you migrate from
     #[arg(long, value_enum, value_name = "SYSTEM", required_unless_present = "list")]
-    pub(crate) from: Option<System>,
-    /// Its own file, if it is not where it usually is: settings and servers in JSON, servers in
-    /// TOML, or for codexec lines of NAME=value
+    pub(crate) from: Option<SeedArg>,
+    /// The system's own file, if it is not at its usual path: settings and servers in JSON, servers
+    /// in TOML, or for codexec lines of NAME=value
     #[arg(long, value_name = "FILE")]
     pub(crate) path: Option<PathBuf>,
-    /// Every setting of these systems, and what it is here
+    /// List every setting of these systems and its meaning in codexec
     #[arg(long, conflicts_with_all = ["from", "path"])]
     pub(crate) list: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum System {
+pub(crate) enum SeedArg {
     /// Code Executor MCP
     CodeExecutor,
     /// CodeExec MCP
@@ -31,13 +31,13 @@ pub(crate) enum System {
     Mcpproxy,
 }
 
-impl System {
+impl SeedArg {
     pub(crate) fn toolset(self) -> Toolset {
         match self {
-            System::CodeExecutor => Toolset::CodeExecutor,
-            System::Codexec => Toolset::Codexec,
-            System::CodeExecutionMode => Toolset::CodeExecutionMode,
-            System::Mcpproxy => Toolset::Mcpproxy,
+            SeedArg::CodeExecutor => Toolset::CodeExecutor,
+            SeedArg::Codexec => Toolset::Codexec,
+            SeedArg::CodeExecutionMode => Toolset::CodeExecutionMode,
+            SeedArg::Mcpproxy => Toolset::Mcpproxy,
         }
     }
 }

@@ -3,29 +3,29 @@
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Packages {
+pub(crate) enum PackagesCommand {
     /// Install packages for all code in a language
-    Install(Install),
-    /// The packages that were installed for all code
-    List(List),
+    Install(InstallArgs),
+    /// List the packages that are installed for all code
+    List(ListArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Install {
-    /// Names, as in pandas, pandas==2.2.1 or left-pad@1.3.0
+pub(crate) struct InstallArgs {
+    /// Package names, for example pandas, pandas==2.2.1 or left-pad@1.3.0
     #[arg(required = true)]
     pub(crate) packages: Vec<String>,
     /// python (pip) or node (npm)
     #[arg(short, long, default_value = "python")]
     pub(crate) language: String,
-    /// Print JSON, one line for each package
+    /// Print JSON, one line per package
     #[arg(long)]
     pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
-    /// Only those for python or for node
+pub(crate) struct ListArgs {
+    /// Only packages for python or for node
     #[arg(short, long)]
     pub(crate) language: Option<String>,
     /// Print JSON

@@ -5,25 +5,25 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Scripts {
-    /// All scripts, one a line
-    List(List),
-    /// The best matches for some words
-    Search(Search),
-    /// One script: what it is for, and its code
-    Show(Show),
-    /// Keep code under a name; a name that is there gets a new version
-    Save(Save),
+pub(crate) enum ScriptsCommand {
+    /// List all scripts, one per line
+    List(ListArgs),
+    /// Search scripts by what they do
+    Search(SearchArgs),
+    /// Show a script's description and code
+    Show(ShowArgs),
+    /// Save code under a name; an existing name gets a new version
+    Save(SaveArgs),
     /// Run a script
-    Run(Run),
-    /// Remove a script and all of its versions
-    Delete(Name),
-    /// The versions of a script that are kept
-    Versions(Name),
+    Run(RunArgs),
+    /// Delete a script and all of its versions
+    Delete(NameArgs),
+    /// List the saved versions of a script
+    Versions(NameArgs),
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Name {
+pub(crate) struct NameArgs {
     /// The script's name
     pub(crate) name: String,
     /// Print JSON
@@ -32,17 +32,17 @@ pub(crate) struct Name {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
-    /// Only those in this language
+pub(crate) struct ListArgs {
+    /// Only scripts in this language
     #[arg(short, long)]
     pub(crate) language: Option<String>,
-    /// Only those with this tag
+    /// Only scripts with this tag
     #[arg(short, long)]
     pub(crate) tag: Option<String>,
-    /// How many
+    /// The most scripts to show
     #[arg(short = 'n', long, default_value_t = 100)]
     pub(crate) limit: u32,
-    /// How many to leave out at the beginning
+    /// How many scripts to skip
     #[arg(long, default_value_t = 0)]
     pub(crate) offset: u32,
     /// Print JSON
@@ -51,11 +51,11 @@ pub(crate) struct List {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Search {
-    /// What it should do, in words
+pub(crate) struct SearchArgs {
+    /// What the script should do, in words
     #[arg(required = true)]
     pub(crate) query: Vec<String>,
-    /// How many
+    /// The most scripts to show
     #[arg(short = 'n', long, default_value_t = 10)]
     pub(crate) limit: u32,
     /// Print JSON
@@ -64,7 +64,7 @@ pub(crate) struct Search {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     /// The script's name
     pub(crate) name: String,
     /// An earlier version
@@ -79,31 +79,31 @@ pub(crate) struct Show {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Save {
+pub(crate) struct SaveArgs {
     /// The script's name: letters, digits, `_`, `-`, `.` and spaces
     pub(crate) name: String,
     /// Read the code from a file; without it, from standard input
     #[arg(short, long)]
     pub(crate) file: Option<PathBuf>,
-    /// The language; by default as the file's name ends
+    /// The language; default: from the file's extension
     #[arg(short, long, required_unless_present = "file")]
     pub(crate) language: Option<String>,
-    /// What it is for, in a sentence
+    /// What the script is for, in one sentence
     #[arg(short, long, default_value = "")]
     pub(crate) description: String,
     /// A tag; may be given several times
     #[arg(short, long, value_name = "TAG")]
     pub(crate) tag: Vec<String>,
-    /// A package that it needs; may be given several times
+    /// A package that the script needs; may be given several times
     #[arg(short, long, value_name = "PACKAGE")]
     pub(crate) package: Vec<String>,
-    /// A JSON Schema of what it finds as `input`; checked before each run
+    /// A JSON Schema for the script's `input`; checked before each run
     #[arg(long, value_name = "JSON")]
     pub(crate) parameters: Option<String>,
-    /// The execution that it comes from
+    /// The execution that the code comes from
     #[arg(long, value_name = "ID")]
     pub(crate) source: Option<String>,
-    /// Let clients see it as a tool of its own
+    /// Show the script to clients as a tool of its own
     #[arg(long)]
     pub(crate) expose: bool,
     /// Print JSON
@@ -112,22 +112,22 @@ pub(crate) struct Save {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// The script's name
     pub(crate) name: String,
     /// An earlier version
     #[arg(long, value_name = "N")]
     pub(crate) version: Option<u32>,
-    /// JSON that it finds as `input`
+    /// JSON that the script gets as `input`
     #[arg(short, long, value_name = "JSON")]
     pub(crate) input: Option<String>,
-    /// How long it may run, for example 500ms, 10s or 2m
+    /// The time limit, for example 500ms, 10s or 2m
     #[arg(short, long, value_parser = super::duration)]
     pub(crate) timeout: Option<std::time::Duration>,
     /// A directory of yours to work in
     #[arg(short, long, value_name = "DIR")]
     pub(crate) working_dir: Option<PathBuf>,
-    /// The tools it may call, for example github.*; "" denies all
+    /// The tools that the script may call, for example github.*; "" denies all
     #[arg(long, value_name = "PATTERN", value_delimiter = ',')]
     pub(crate) allowed_tools: Option<Vec<String>>,
     /// Print JSON

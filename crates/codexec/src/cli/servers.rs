@@ -3,36 +3,36 @@
 use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
-pub(crate) struct Name {
+pub(crate) struct NameArgs {
     /// The server's name
     pub(crate) name: String,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct List {
+pub(crate) struct ListArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
-    /// Start nothing: only tell what the files say
+    /// Only read the files; start no server
     #[arg(long)]
     pub(crate) no_check: bool,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Add {
-    /// A variable for a program; may be given several times. The value may be `env:NAME`,
-    /// `file:PATH` or `keyring:NAME`
+pub(crate) struct AddArgs {
+    /// An environment variable for the program; may be given several times. The value may be
+    /// `env:NAME`, `file:PATH` or `keyring:NAME`
     #[arg(short, long, value_name = "NAME=VALUE")]
     pub(crate) env: Vec<String>,
-    /// A header for a URL, for example 'Authorization: env:TOKEN'; may be given several times
+    /// A header for the URL, for example 'Authorization: env:TOKEN'; may be given several times
     #[arg(short = 'H', long, value_name = "NAME: VALUE")]
     pub(crate) header: Vec<String>,
-    /// How the server is reached; by default stdio for a program and http for a URL
+    /// The transport; default: stdio for a program, http for a URL
     #[arg(short, long, value_enum)]
     pub(crate) transport: Option<Transport>,
     /// The server's name
     pub(crate) name: String,
-    /// Where the server is, if it is not a program
+    /// The server's URL, if it is not a program
     #[arg(required_unless_present = "command", conflicts_with = "command")]
     pub(crate) url: Option<String>,
     /// The program and its arguments
@@ -41,16 +41,16 @@ pub(crate) struct Add {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Logs {
+pub(crate) struct LogsArgs {
     /// The server's name
     pub(crate) name: String,
-    /// How many lines
+    /// The most lines to show
     #[arg(short = 'n', long, default_value_t = 100)]
     pub(crate) lines: usize,
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Login {
+pub(crate) struct LoginArgs {
     /// The server's name
     pub(crate) name: String,
     /// Print the address instead of opening a browser
@@ -59,8 +59,8 @@ pub(crate) struct Login {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct Approve {
-    /// The server's name; without it, everything that waits for approval is shown
+pub(crate) struct ApproveArgs {
+    /// The server's name; without it, everything that waits for approval
     pub(crate) name: Option<String>,
     /// Only this tool; may be given several times
     #[arg(long, value_name = "TOOL")]

@@ -1,62 +1,62 @@
-//! `codexec code`: what `mcpproxy code` is there.
+//! `codexec code`: the same as `mcpproxy code` of MCPProxy.
 
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_server::{Came, Client, NamedScript};
+use codexec_server::{Client, CodeExecutionStatus, NamedScript};
 use codexec_types::Language;
 use serde_json::{Map, Value, json};
 
-use super::given;
-use super::shown::table;
-use super::watched::watched;
-use crate::cli::code::{Code, Exec, Scripts};
+use super::arguments;
+use super::progress::run_with_progress;
+use super::terminal_text::table;
+use crate::cli::code::{CodeCommand, CodeExecArgs, CodeScriptsCommand};
 use crate::parts::Parts;
 
-/// The longest input file that is read; what the policy allows is less.
+/// The size limit of an input file; the policy's limit is smaller.
 const MAX_INPUT_BYTES: u64 = 64 << 20;
 
-pub(super) async fn run(parts: Parts, args: Code) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(parts: Parts, args: CodeCommand) -> anyhow::Result<ExitCode> {
     match args {
-        Code::Exec(args) => exec(parts, args).await,
-        Code::Scripts(Scripts::List { json }) => list(parts, json).await,
+        CodeCommand::Exec(args) => exec(parts, args).await,
+        CodeCommand::Scripts(CodeScriptsCommand::List { json }) => list_scripts(parts, json).await,
     }
 }
 
-/// Standard output has the JSON alone, whatever comes of it; what the code prints goes beside it.
-async fn exec(parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
-    let arguments = arguments(args)?;
-    let app = parts.app()?;
+/// Runs the code. Stdout gets only the JSON, the output of the code goes to stderr.
+async fn exec(parts: Parts, args: CodeExecArgs) -> anyhow::Result<ExitCode> {
+    let arguments = build_arguments(args)?;
+    let app = parts.build_app()?;
     let mut client = Client::local();
     client.takes_all = true;
-    let executed = watched(&client, app.code_execution(arguments, &client)).await;
+    let executed = run_with_progress(&client, app.code_execution(arguments, &client)).await;
     app.shutdown().await;
     if !executed.output.is_empty() {
         writeln!(std::io::stderr(), "{}", executed.output)?;
     }
     writeln!(std::io::stdout(), "{}", executed.text)?;
     Ok(match executed.came {
-        Came::Fine => ExitCode::SUCCESS,
-        Came::Failed => ExitCode::FAILURE,
-        Came::Refused => ExitCode::from(2),
+        CodeExecutionStatus::Fine => ExitCode::SUCCESS,
+        CodeExecutionStatus::Failed => ExitCode::FAILURE,
+        CodeExecutionStatus::Refused => ExitCode::from(2),
     })
 }
 
-fn arguments(args: Exec) -> anyhow::Result<Map<String, Value>> {
+fn build_arguments(args: CodeExecArgs) -> anyhow::Result<Map<String, Value>> {
     let file = args.file.as_deref();
     let language = args.language.or_else(|| file.and_then(language_of));
     let code = match (args.code, file) {
-        (None, Some(file)) => Some(given::code_in(file)?),
+        (None, Some(file)) => Some(arguments::read_code(file)?),
         (code, _) => code,
     };
     let input = match (args.input, &args.input_file) {
         (Some(text), _) => Some((text, "--input".to_owned())),
-        (None, Some(file)) => Some((input_in(file)?, format!("--input-file {}", file.display()))),
+        (None, Some(file)) => Some((read_input(file)?, format!("--input-file {}", file.display()))),
         (None, None) => None,
     };
-    let input = input.map(|(text, option)| object(&text).context(option)).transpose()?;
+    let input = input.map(|(text, option)| parse_object(&text).context(option)).transpose()?;
     let given = [
         ("code", code.map(Value::String)),
         ("script", args.script.map(Value::String)),
@@ -67,7 +67,7 @@ fn arguments(args: Exec) -> anyhow::Result<Map<String, Value>> {
             Some(json!({
                 "timeout_ms": args.timeout,
                 "max_tool_calls": args.max_tool_calls,
-                "allowed_servers": given::patterns(Some(args.allowed_servers)),
+                "allowed_servers": arguments::drop_empty(Some(args.allowed_servers)),
             })),
         ),
     ];
@@ -75,9 +75,9 @@ fn arguments(args: Exec) -> anyhow::Result<Map<String, Value>> {
     Ok(given.collect())
 }
 
-/// As the file's name ends, where that is one of the two.
+/// Returns the language of the file's extension, if it is JavaScript or TypeScript.
 fn language_of(file: &Path) -> Option<String> {
-    match given::language_of(file)? {
+    match arguments::language_of(file)? {
         language @ (Language::JavaScript | Language::TypeScript) => {
             Some(language.name().to_owned())
         }
@@ -85,7 +85,7 @@ fn language_of(file: &Path) -> Option<String> {
     }
 }
 
-fn input_in(file: &Path) -> anyhow::Result<String> {
+fn read_input(file: &Path) -> anyhow::Result<String> {
     let shown = file.display();
     let about = std::fs::metadata(file).with_context(|| format!("--input-file: {shown}"))?;
     anyhow::ensure!(
@@ -96,37 +96,41 @@ fn input_in(file: &Path) -> anyhow::Result<String> {
     std::fs::read_to_string(file).with_context(|| format!("--input-file: {shown}"))
 }
 
-fn object(text: &str) -> anyhow::Result<Value> {
-    let value: Value = serde_json::from_str(text).context("it is not JSON")?;
-    anyhow::ensure!(value.is_object(), "it must be a JSON object");
+fn parse_object(text: &str) -> anyhow::Result<Value> {
+    let value: Value = serde_json::from_str(text).context("not JSON")?;
+    anyhow::ensure!(value.is_object(), "must be a JSON object");
     Ok(value)
 }
 
-async fn list(parts: Parts, as_json: bool) -> anyhow::Result<ExitCode> {
-    let app = parts.app()?;
+async fn list_scripts(parts: Parts, as_json: bool) -> anyhow::Result<ExitCode> {
+    let app = parts.build_app()?;
     let scripts = app.code_scripts().await;
     app.shutdown().await;
     if as_json {
-        let scripts: Vec<Value> = scripts.iter().map(as_value).collect();
+        let scripts: Vec<Value> = scripts.iter().map(to_json).collect();
         writeln!(std::io::stdout(), "{}", json!({"scripts": scripts}))?;
         return Ok(ExitCode::SUCCESS);
     }
     if scripts.is_empty() {
-        writeln!(std::io::stderr(), "none is stored; keep one with `codexec scripts save`")?;
+        writeln!(std::io::stderr(), "no scripts; save one with `codexec scripts save`")?;
         return Ok(ExitCode::SUCCESS);
     }
     let row = |script: &NamedScript| {
-        vec![script.name.clone(), script.language.name().to_owned(), place(script).to_owned()]
+        vec![
+            script.name.clone(),
+            script.language.name().to_owned(),
+            script_source(script).to_owned(),
+        ]
     };
     let rows: Vec<Vec<String>> = scripts.iter().map(row).collect();
     write!(std::io::stdout(), "{}", table(&["NAME", "LANGUAGE", "WHERE"], &rows))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn as_value(script: &NamedScript) -> Value {
-    json!({"name": script.name, "language": script.language.name(), "where": place(script)})
+fn to_json(script: &NamedScript) -> Value {
+    json!({"name": script.name, "language": script.language.name(), "where": script_source(script)})
 }
 
-fn place(script: &NamedScript) -> &'static str {
+fn script_source(script: &NamedScript) -> &'static str {
     if script.is_file { "file" } else { "library" }
 }

@@ -1,76 +1,76 @@
-//! `codexec conformance-client URL`: what the conformance suite of MCP starts to look at us as a
-//! client. It does what an agent and its user would do, through the same gateway: it lists,
-//! calls, logs in when it has to, and gives up where a person would.
+//! `codexec conformance-client URL`: the client under test for the MCP conformance suite.
+//! Uses the normal gateway as an agent and its user would: lists and calls tools, logs in when
+//! required, and gives up after a few logins.
 
 mod browser;
-mod human;
+mod elicitation;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use codexec_gateway::{
-    Gateway, OAuthConfig, RemoteConfig, RemoteKind, Secret, ServerConfig, ServerState, Settings,
-    TransportConfig, Voice, login,
+    Gateway, GatewaySettings, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerConfig,
+    ServerState, TransportConfig, TypingsLanguage, login,
 };
 use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Map, Value, json};
 
 use crate::env;
 
-/// How often somebody would log in again because the server still wants more.
-const LOGINS: usize = 3;
+/// The most logins while the server keeps asking for more scopes.
+const MAX_LOGINS: usize = 3;
 
 pub(super) async fn run(url: &str) -> anyhow::Result<ExitCode> {
     let context: Value = env::conformance_context()
         .map_or(Ok(Value::Null), |text| serde_json::from_str(&text))
         .context("MCP_CONFORMANCE_CONTEXT")?;
     let home = env::home().context("CODEXEC_HOME is not set")?;
-    let server = server(url, &context)?;
-    let settings = Settings {
+    let server = server_config(url, &context)?;
+    let settings = GatewaySettings {
         variable: env::variable,
         home: Some(home),
-        ..Settings::new(Vec::new(), codexec_gateway::Warden::none())
+        ..GatewaySettings::new(Vec::new(), codexec_gateway::Warden::none())
     };
-    let mut session = Session { server, settings, logins: 0 };
-    let gateway = session.connected().await?;
-    let done = session.call_all(&gateway, &context).await;
+    let mut client = ConformanceClient { server, settings, logins: 0 };
+    let gateway = client.connect().await?;
+    let done = client.call_all(&gateway, &context).await;
     gateway.shutdown().await;
     done.map(|()| ExitCode::SUCCESS)
 }
 
-fn server(url: &str, context: &Value) -> anyhow::Result<ServerConfig> {
+fn server_config(url: &str, context: &Value) -> anyhow::Result<ServerConfig> {
     let text = |key: &str| context.get(key).and_then(Value::as_str).map(str::to_owned);
-    // The one document of ours that the suite's authorization servers know.
+    // The only client metadata document that the suite's authorization servers accept.
     let document = "https://conformance-test.local/client-metadata.json".to_owned();
     let oauth = OAuthConfig {
         client_id: text("client_id").or(Some(document)),
-        client_secret: text("client_secret").map(Secret::Plain),
+        client_secret: text("client_secret").map(SecretSource::Plain),
         ..OAuthConfig::default()
     };
     let url = url.parse().context("the URL")?;
     let remote = RemoteConfig { kind: RemoteKind::Http, url, headers: Vec::new(), oauth };
     Ok(ServerConfig {
-        // Several of us run at the same time.
+        // The suite runs several clients at the same time.
         name: ServerName::new(&format!("conformance-{}", std::process::id()))?,
         transport: TransportConfig::Remote(remote),
         source: PathBuf::new(),
-        narrow: codexec_gateway::Narrow::default(),
+        narrow: codexec_gateway::ServerOptions::default(),
     })
 }
 
-struct Session {
+struct ConformanceClient {
     server: ServerConfig,
-    settings: Settings,
+    settings: GatewaySettings,
     logins: usize,
 }
 
-impl Session {
-    /// Connects, and logs in for it if that is what it takes.
-    async fn connected(&mut self) -> anyhow::Result<Gateway> {
+impl ConformanceClient {
+    /// Connects, and logs in if the server requires it.
+    async fn connect(&mut self) -> anyhow::Result<Gateway> {
         loop {
             let gateway = Gateway::new(vec![self.server.clone()], self.settings.clone());
-            let gateway = gateway.on_behalf_of(human::caller());
+            let gateway = gateway.on_behalf_of(elicitation::accepting_caller());
             gateway.list(&ToolFilter::all()).await;
             let health = gateway.health().pop().context("one server")?;
             if health.state == ServerState::Ready {
@@ -82,7 +82,7 @@ impl Session {
     }
 
     async fn log_in(&mut self, why: &str) -> anyhow::Result<()> {
-        if !why.contains("codexec servers login") || self.logins == LOGINS {
+        if !why.contains("codexec servers login") || self.logins == MAX_LOGINS {
             bail!("{why}");
         }
         self.logins += 1;
@@ -92,11 +92,11 @@ impl Session {
     }
 
     async fn call_all(&mut self, gateway: &Gateway, context: &Value) -> anyhow::Result<()> {
-        for (tool, args) in calls(gateway, context).await {
+        for (tool, args) in planned_calls(gateway, context).await {
             loop {
-                match call(gateway, &self.server.name, &tool, &args).await {
+                match call_tool(gateway, &self.server.name, &tool, &args).await {
                     Ok(_) => break,
-                    // A tool may say no; only what a login helps against is tried again.
+                    // A tool may fail; only errors that a login can fix are retried.
                     Err(error) if !error.message.contains("codexec servers login") => break,
                     Err(error) => self.log_in(&error.message).await?,
                 }
@@ -106,8 +106,8 @@ impl Session {
     }
 }
 
-/// The calls that the scenario names, or else every tool once.
-async fn calls(gateway: &Gateway, context: &Value) -> Vec<(String, Map<String, Value>)> {
+/// Returns the calls that the scenario names, or one call of every tool.
+async fn planned_calls(gateway: &Gateway, context: &Value) -> Vec<(String, Map<String, Value>)> {
     if let Some(calls) = context.get("toolCalls").and_then(Value::as_array) {
         let read = |call: &Value| {
             let args = call.get("arguments").and_then(Value::as_object).cloned();
@@ -117,15 +117,16 @@ async fn calls(gateway: &Gateway, context: &Value) -> Vec<(String, Map<String, V
     }
     let mut calls = Vec::new();
     for tool in gateway.list(&ToolFilter::all()).await {
-        let schema = gateway.schema(&tool.name, &ToolFilter::all(), Voice::TypeScript).await;
+        let schema =
+            gateway.schema(&tool.name, &ToolFilter::all(), TypingsLanguage::TypeScript).await;
         let schema = schema.ok().and_then(|tool| tool.input_schema).unwrap_or_default();
-        calls.push((tool.tool, example(&schema)));
+        calls.push((tool.tool, minimal_arguments(&schema)));
     }
     calls
 }
 
-/// Just enough to satisfy a schema.
-fn example(schema: &Value) -> Map<String, Value> {
+/// Returns minimal arguments that satisfy a schema.
+fn minimal_arguments(schema: &Value) -> Map<String, Value> {
     let required = schema.get("required").and_then(Value::as_array).into_iter().flatten();
     let mut args = Map::new();
     for name in required.filter_map(Value::as_str) {
@@ -142,7 +143,7 @@ fn example(schema: &Value) -> Map<String, Value> {
     args
 }
 
-async fn call(
+async fn call_tool(
     gateway: &Gateway,
     server: &ServerName,
     tool: &str,
@@ -154,7 +155,7 @@ async fn call(
         args: Json::from_value(&Value::Object(args.clone())),
     };
     match gateway.answer(ask(args), &ToolFilter::all(), Language::TypeScript).await {
-        // Nothing is not a value of the type; whoever is told so leaves it out.
+        // A null value does not match the type, so the retry leaves it out.
         Err(error) if error.code == CallCode::InvalidArgs => {
             let mut args = args.clone();
             args.retain(|_, value| !value.is_null());

@@ -2,51 +2,51 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use codexec_exec::{ExecError, Workers, interpreters};
-use codexec_gateway::Effect;
-use codexec_sandbox::{Attempt, Layer, Posture};
+use codexec_exec::{ExecError, Workers, list_interpreters};
+use codexec_gateway::ProblemEffect;
+use codexec_sandbox::{EscapeAttempt, Layer, Posture};
 use codexec_types::{Language, ServerName};
 use serde_json::{Value, json};
 
-use super::servers::why_waiting;
+use super::servers::explain_waiting;
 use crate::parts::Parts;
-use crate::servers::waiting;
+use crate::servers::waiting_names;
 
-/// What was found out by building a sandbox and trying to get out of it.
-struct Examined {
+/// The result of building a sandbox and trying to escape from it.
+struct Diagnosis {
     posture: Result<Posture, ExecError>,
-    attempts: Vec<Attempt>,
-    /// Why it could not be tried whether there is a way out.
-    untried: Option<ExecError>,
-    /// What runs each language, or why nothing does.
+    attempts: Vec<EscapeAttempt>,
+    /// Why no escape could be tried.
+    probe_error: Option<ExecError>,
+    /// The interpreter of each language, or why there is none.
     languages: Vec<(Language, Result<String, String>)>,
 }
 
 pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode> {
-    let probing = parts.workers("zygote-probe");
+    let probing = parts.build_workers("zygote-probe");
     let posture = probing.posture().await;
-    let (attempts, untried) = match probing.probe().await {
+    let (attempts, probe_error) = match probing.probe().await {
         Ok(attempts) => (attempts, None),
         Err(error) => (Vec::new(), Some(error)),
     };
-    let languages = languages(parts, &probing).await?;
-    let examined = Examined { posture, attempts, untried, languages };
-    let is_well = examined.untried.is_none() && examined.holes().next().is_none();
+    let languages = check_languages(parts, &probing).await?;
+    let diagnosis = Diagnosis { posture, attempts, probe_error, languages };
+    let is_well = diagnosis.probe_error.is_none() && diagnosis.escapes().next().is_none();
     if as_json {
-        print_json(parts, &examined, is_well)?;
+        print_json(parts, &diagnosis, is_well)?;
     } else {
-        print_text(parts, &examined)?;
+        print_text(parts, &diagnosis)?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// An interpreter that is there may still not start in a sandbox.
-async fn languages(
+/// Finds the interpreter of each language, and checks that it starts in a sandbox.
+async fn check_languages(
     parts: &Parts,
     workers: &Workers,
 ) -> anyhow::Result<Vec<(Language, Result<String, String>)>> {
-    let settings = parts.settings("zygote-js");
-    let found = tokio::task::spawn_blocking(move || interpreters(&settings)).await?;
+    let settings = parts.exec_settings("zygote-js");
+    let found = tokio::task::spawn_blocking(move || list_interpreters(&settings)).await?;
     let mut languages = Vec::new();
     for (language, mut interpreter) in found {
         if !parts.config.policy.languages.contains(&language) {
@@ -62,18 +62,18 @@ async fn languages(
     Ok(languages)
 }
 
-impl Examined {
-    fn holes(&self) -> impl Iterator<Item = &Attempt> {
+impl Diagnosis {
+    fn escapes(&self) -> impl Iterator<Item = &EscapeAttempt> {
         self.attempts.iter().filter(|attempt| attempt.blocked_by.is_none())
     }
 }
 
-fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
+fn print_text(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "codexec {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "state      {}", parts.home.display())?;
     writeln!(out, "\nSandbox")?;
-    match &examined.posture {
+    match &diagnosis.posture {
         Ok(posture) => {
             for layer in Layer::ALL {
                 let missing = posture.missing.iter().find(|missing| missing.layer == layer);
@@ -87,24 +87,28 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
         }
         Err(error) => {
             writeln!(out, "  NO CODE CAN RUN HERE: {error}")?;
-            if let Some(hint) = hint() {
+            if let Some(hint) = user_namespace_hint() {
                 writeln!(out, "  {hint}")?;
             }
         }
     }
-    let holes: Vec<&Attempt> = examined.holes().collect();
-    match &examined.untried {
+    let escapes: Vec<&EscapeAttempt> = diagnosis.escapes().collect();
+    match &diagnosis.probe_error {
         None => {
-            let tried = examined.attempts.len();
-            writeln!(out, "  tried    {tried} ways out of a real worker, {} worked", holes.len())?;
+            let tried = diagnosis.attempts.len();
+            writeln!(
+                out,
+                "  tried    {tried} escapes from a real worker, {} worked",
+                escapes.len()
+            )?;
         }
-        Some(error) => writeln!(out, "  UNTRIED  whether there is a way out: {error}")?,
+        Some(error) => writeln!(out, "  UNTRIED  escapes from a worker: {error}")?,
     }
-    for hole in holes {
-        writeln!(out, "  HOLE     {}", hole.what)?;
+    for escape in escapes {
+        writeln!(out, "  HOLE     {}", escape.what)?;
     }
     writeln!(out, "\nLanguages")?;
-    for (language, found) in &examined.languages {
+    for (language, found) in &diagnosis.languages {
         let name = language.name();
         match found {
             Ok(interpreter) => writeln!(out, "  ok       {name:<18} {interpreter}")?,
@@ -112,37 +116,37 @@ fn print_text(parts: &Parts, examined: &Examined) -> anyhow::Result<()> {
         }
     }
     writeln!(out, "\nServers")?;
-    for found in &parts.found.servers {
+    for found in &parts.named_servers.servers {
         let (name, file) = (found.config.name.as_str(), found.config.source.display());
         match &found.off {
             None => writeln!(out, "  named    {name:<18} {file}:{}", found.line)?,
             Some(why) => writeln!(out, "  off      {name:<18} {file}:{}: {why}", found.line)?,
         }
     }
-    for found in parts.found.waiting.iter().filter(|found| found.off.is_none()) {
+    for found in parts.named_servers.waiting.iter().filter(|found| found.off.is_none()) {
         let (name, file) = (found.config.name.as_str(), found.config.source.display());
-        let why = found.pending.as_ref().map(|pending| why_waiting(pending, name));
+        let why = found.pending.as_ref().map(|pending| explain_waiting(pending, name));
         let why = why.unwrap_or_default();
         writeln!(out, "  WAITING  {name:<18} {file}:{}: {why}", found.line)?;
     }
-    for (name, why) in parts.gateway.refusals() {
+    for (name, why) in parts.gateway.list_start_refusals() {
         writeln!(out, "  REFUSED  {:<18} {why}", name.as_str())?;
     }
-    for problem in &parts.found.problems {
+    for problem in &parts.named_servers.problems {
         let effect = match problem.effect {
-            Effect::LeftOut => "LEFT OUT",
-            Effect::Kept => "WARNING ",
+            ProblemEffect::LeftOut => "LEFT OUT",
+            ProblemEffect::Kept => "WARNING ",
         };
         writeln!(out, "  {effect} {problem}")?;
     }
     if parts.gateway.server_names().is_empty() {
-        writeln!(out, "  none; name one with `codexec servers add` or --mcp-config FILE")?;
+        writeln!(out, "  none; add one with `codexec servers add` or --mcp-config FILE")?;
     }
     Ok(())
 }
 
-fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Result<()> {
-    let (layers, missing, error) = match &examined.posture {
+fn print_json(parts: &Parts, diagnosis: &Diagnosis, is_well: bool) -> anyhow::Result<()> {
+    let (layers, missing, error) = match &diagnosis.posture {
         Ok(posture) => (posture.names(), json!(posture.missing), None),
         Err(error) => (Vec::new(), json!([]), Some(error.to_string())),
     };
@@ -153,30 +157,30 @@ fn print_json(parts: &Parts, examined: &Examined, is_well: bool) -> anyhow::Resu
         };
         json!({"name": language.name(), "ok": ok, "about": about})
     };
-    let languages: Vec<Value> = examined.languages.iter().map(language).collect();
+    let languages: Vec<Value> = diagnosis.languages.iter().map(language).collect();
     let report = json!({
         "ok": is_well,
         "version": env!("CARGO_PKG_VERSION"),
         "state": parts.home,
-        "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": examined.attempts},
+        "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": diagnosis.attempts},
         "languages": languages,
         "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
-        "waiting": waiting(&parts.found),
-        "refused": parts.gateway.refusals().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>(),
-        "problems": parts.found.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "waiting": waiting_names(&parts.named_servers),
+        "refused": parts.gateway.list_start_refusals().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>(),
+        "problems": parts.named_servers.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });
     writeln!(std::io::stdout(), "{report}")?;
     Ok(())
 }
 
-/// Why a kernel that knows user namespaces may still refuse them.
-fn hint() -> Option<&'static str> {
+/// Returns a hint why the kernel refuses user namespaces here.
+fn user_namespace_hint() -> Option<&'static str> {
     let is_set = |path: &str, value: &str| {
         std::fs::read_to_string(Path::new(path)).is_ok_and(|text| text.trim() == value)
     };
     if is_set("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
         return Some(
-            "AppArmor keeps plain users from user namespaces here: give codexec a profile \
+            "AppArmor denies user namespaces to unprivileged users here: give codexec a profile \
                      with `userns,`, or set kernel.apparmor_restrict_unprivileged_userns=0",
         );
     }

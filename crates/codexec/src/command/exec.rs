@@ -2,45 +2,50 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_server::{Budget, Client, ExecuteError, Execution, Wanted, explanation, reply};
-use codexec_types::{Asked, Json, Language, Outcome, Refusal};
+use codexec_server::{
+    Client, ExecuteError, ExecutionRequest, FinishedExecution, TextBudget, explain_outcome,
+    render_reply,
+};
+use codexec_types::{Json, Language, Outcome, PolicyRefusal, RequestedLimits};
 use serde_json::{Value, json};
 
-use super::given;
-use super::own::Refused;
-use super::watched::watched;
-use crate::cli::Exec;
+use super::arguments;
+use super::own_functions::FunctionError;
+use super::progress::run_with_progress;
+use crate::cli::ExecArgs;
 use crate::parts::Parts;
 
-/// What a terminal gets is not cut: there is nobody's context to save.
-const WHOLE: Budget = Budget { chars: usize::MAX, head: 0, tail: 0 };
+/// No limit: output on a terminal costs no agent's context.
+const UNLIMITED: TextBudget = TextBudget { chars: usize::MAX, head: 0, tail: 0 };
 
-pub(super) async fn run(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<ExitCode> {
     let (as_json, script) = (args.json, args.script.clone());
-    let wanted = wanted(args)?;
-    parts.allow_working_dir(wanted.working_dir.clone());
-    let app = parts.app()?;
+    let request = build_request(args)?;
+    parts.allow_working_dir(request.working_dir.clone());
+    let app = parts.build_app()?;
     let client = Client::local();
     let running = async {
         match script {
             Some(name) => {
-                let ran = app.run_saved(&name, None, wanted, &client).await;
-                ran.map_err(|error| Refused::of(&error).exit_code())
+                let ran = app.run_saved(&name, None, request, &client).await;
+                ran.map_err(|error| FunctionError::new(&error).exit_code())
             }
-            None => app.execute(wanted, &client).await.map_err(|error| Err(in_our_words(error))),
+            None => {
+                app.execute(request, &client).await.map_err(|error| Err(use_option_names(error)))
+            }
         }
     };
-    let executed = watched(&client, running).await;
+    let executed = run_with_progress(&client, running).await;
     app.shutdown().await;
     let execution = match executed {
         Ok(execution) => execution,
-        Err(said) => return said,
+        Err(exit) => return exit,
     };
     let is_fine = matches!(execution.outcome, Outcome::Returned(_));
     if as_json {
-        writeln!(std::io::stdout(), "{}", as_value(&execution))?;
+        writeln!(std::io::stdout(), "{}", to_json(&execution))?;
     } else {
-        let text = reply(&execution, WHOLE).text;
+        let text = render_reply(&execution, UNLIMITED).text;
         if is_fine {
             writeln!(std::io::stdout(), "{text}")?;
         } else {
@@ -53,17 +58,19 @@ pub(super) async fn run(mut parts: Parts, args: Exec) -> anyhow::Result<ExitCode
     Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What the policy calls a field is an option here.
-fn in_our_words(error: ExecuteError) -> anyhow::Error {
+/// Replaces field names of the policy's errors by command line options.
+fn use_option_names(error: ExecuteError) -> anyhow::Error {
     match error {
-        ExecuteError::Refused(Refusal::Timeout { asked_ms, max_ms }) => {
+        ExecuteError::Refused(PolicyRefusal::Timeout { asked_ms, max_ms }) => {
             anyhow::anyhow!("--timeout: {asked_ms} ms is out of range; it must be 1 to {max_ms}")
         }
-        ExecuteError::Refused(Refusal::ToolCalls { asked, max }) => {
+        ExecuteError::Refused(PolicyRefusal::ToolCalls { asked, max }) => {
             anyhow::anyhow!("--max-tool-calls: {asked} is out of range; it must be 0 to {max}")
         }
         error @ (ExecuteError::WorkingDir(_)
-        | ExecuteError::Refused(Refusal::WorkingDir { .. } | Refusal::NoFiles(_))) => {
+        | ExecuteError::Refused(
+            PolicyRefusal::WorkingDir { .. } | PolicyRefusal::NoFiles(_),
+        )) => {
             let text = format!("{:#}", anyhow::Error::from(error));
             let text = text.strip_prefix("working_dir: ").unwrap_or(&text);
             anyhow::anyhow!("--working-dir: {text}")
@@ -72,38 +79,38 @@ fn in_our_words(error: ExecuteError) -> anyhow::Error {
     }
 }
 
-fn wanted(args: Exec) -> anyhow::Result<Wanted> {
+fn build_request(args: ExecArgs) -> anyhow::Result<ExecutionRequest> {
     let language = match (&args.language, &args.file) {
-        (Some(name), _) => given::language(name)?,
-        (None, Some(file)) => given::language_of(file).unwrap_or(Language::TypeScript),
+        (Some(name), _) => arguments::parse_language(name)?,
+        (None, Some(file)) => arguments::language_of(file).unwrap_or(Language::TypeScript),
         (None, None) => Language::TypeScript,
     };
     let code = match (args.code, args.file) {
         _ if args.script.is_some() => String::new(),
         (Some(code), _) if code != "-" => code,
-        (None, Some(file)) => given::code_in(&file)?,
-        _ => given::code_on_standard_input("as an argument, with --file, or ")?,
+        (None, Some(file)) => arguments::read_code(&file)?,
+        _ => arguments::read_code_from_stdin("as an argument, with --file, or ")?,
     };
     let input =
         args.input.map_or_else(|| Ok(Json::null()), Json::parse).context("--input is not JSON")?;
-    let asked = Asked {
+    let asked = RequestedLimits {
         wall: args.timeout,
         tool_calls: args.max_tool_calls,
-        allowed_tools: given::patterns(args.allowed_tools),
+        allowed_tools: arguments::drop_empty(args.allowed_tools),
         allowed_servers: None,
     };
-    let working_dir = args.working_dir.as_deref().map(given::working_dir).transpose()?;
-    let mut wanted = Wanted::new(language, code);
-    wanted.input = input;
-    wanted.args = args.args;
-    wanted.working_dir = working_dir;
-    wanted.asked = asked;
-    Ok(wanted)
+    let working_dir = args.working_dir.as_deref().map(arguments::absolute_dir).transpose()?;
+    let mut request = ExecutionRequest::new(language, code);
+    request.input = input;
+    request.args = args.args;
+    request.working_dir = working_dir;
+    request.asked = asked;
+    Ok(request)
 }
 
-fn as_value(execution: &Execution) -> Value {
+fn to_json(execution: &FinishedExecution) -> Value {
     let is_fine = matches!(execution.outcome, Outcome::Returned(_));
-    let (what, came_of_it) = match &execution.outcome {
+    let (what, outcome) = match &execution.outcome {
         Outcome::Returned(json) => {
             let deep = |_| Value::String(json.text().to_owned());
             ("value", json.to_value().unwrap_or_else(deep))
@@ -122,7 +129,7 @@ fn as_value(execution: &Execution) -> Value {
         | Outcome::Stopped(_)
         | Outcome::Crashed(_)
         | Outcome::Cancelled) => {
-            let message = explanation(execution);
+            let message = explain_outcome(execution);
             ("error", json!({"code": other.code(), "message": message}))
         }
     };
@@ -138,7 +145,7 @@ fn as_value(execution: &Execution) -> Value {
         "ok": is_fine,
         "id": execution.id.as_str(),
         "output": execution.output.text(),
-        what: came_of_it,
+        what: outcome,
         "exit_code": exit_code,
         "artifacts": execution.changes,
         "images": execution.images.count(),

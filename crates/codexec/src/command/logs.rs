@@ -3,27 +3,27 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::own::Own;
-use super::shown::{brief, field, items, moment, seen, table};
-use crate::cli::logs::{Logs, LogsCommand, Search};
+use super::own_functions::OwnFunctions;
+use super::terminal_text::{escape_hidden, field, items, one_line, table, timestamp};
+use crate::cli::logs::{LogsArgs, LogsCommand, SearchArgs};
 use crate::parts::Parts;
 
 const CODE_CHARS: usize = 60;
 
-pub(super) async fn run(parts: Parts, args: Logs) -> anyhow::Result<ExitCode> {
-    let own = Own::new(parts)?;
+pub(super) async fn run(parts: Parts, args: LogsArgs) -> anyhow::Result<ExitCode> {
+    let own = OwnFunctions::new(parts)?;
     match args.command {
         Some(LogsCommand::Show(args)) => {
-            let asked = json!({"execution_id": args.id});
-            own.answer("get_execution_log", asked, args.json, print_whole).await
+            let args_json = json!({"execution_id": args.id});
+            own.call_and_print("get_execution_log", args_json, args.json, print_whole).await
         }
         None => search(own, args.search).await,
     }
 }
 
-async fn search(own: Own, args: Search) -> anyhow::Result<ExitCode> {
+async fn search(own: OwnFunctions, args: SearchArgs) -> anyhow::Result<ExitCode> {
     let words = args.words.join(" ");
-    let asked = json!({
+    let args_json = json!({
         "query": (!words.is_empty()).then_some(words),
         "language": args.language,
         "status": args.status,
@@ -35,8 +35,10 @@ async fn search(own: Own, args: Search) -> anyhow::Result<ExitCode> {
         "offset": args.offset,
     });
     let offset = args.offset;
-    own.answer("search_execution_logs", asked, args.json, move |page| print_page(page, offset))
-        .await
+    own.call_and_print("search_execution_logs", args_json, args.json, move |page| {
+        print_page(page, offset)
+    })
+    .await
 }
 
 fn print_page(page: &Value, offset: u64) -> anyhow::Result<ExitCode> {
@@ -48,11 +50,11 @@ fn print_page(page: &Value, offset: u64) -> anyhow::Result<ExitCode> {
     let row = |log: &Value| {
         vec![
             field(log, "execution_id"),
-            moment(log, "executed_at"),
+            timestamp(log, "executed_at"),
             field(log, "status"),
             field(log, "language"),
             milliseconds(log),
-            brief(&field(log, "code_preview"), CODE_CHARS),
+            one_line(&field(log, "code_preview"), CODE_CHARS),
         ]
     };
     let rows: Vec<Vec<String>> = found.iter().map(row).collect();
@@ -100,7 +102,7 @@ fn print_whole(log: &Value) -> anyhow::Result<ExitCode> {
     for name in facts {
         let text = field(log, name);
         if !text.is_empty() {
-            writeln!(out, "{name:18} {}", brief(&text, 500))?;
+            writeln!(out, "{name:18} {}", one_line(&text, 500))?;
         }
     }
     for call in items(log, "tool_calls") {
@@ -110,14 +112,14 @@ fn print_whole(log: &Value) -> anyhow::Result<ExitCode> {
             out,
             "{:18} {}.{} {ms} ms {error}",
             "tool call",
-            brief(&server, 80),
-            brief(&tool, 80)
+            one_line(&server, 80),
+            one_line(&tool, 80)
         )?;
     }
     for part in ["code", "stdout", "stderr", "result", "error"] {
         let text = field(log, part);
         if !text.is_empty() {
-            writeln!(out, "\n[{part}]\n{}", seen(text.trim_end_matches('\n')))?;
+            writeln!(out, "\n[{part}]\n{}", escape_hidden(text.trim_end_matches('\n')))?;
         }
     }
     Ok(ExitCode::SUCCESS)

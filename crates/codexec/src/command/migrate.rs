@@ -1,4 +1,4 @@
-//! What another system's user has set, as a `config.toml` of ours. Nothing is changed.
+//! `codexec migrate`: prints a user's settings of a seed as a `config.toml`. Writes no file.
 
 mod page;
 mod servers;
@@ -9,109 +9,117 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_gateway::{Parsed, read_text};
+use codexec_gateway::{ParsedConfig, read_text};
 use codexec_server::Toolset;
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use crate::cli::migrate::Migrate;
-use crate::config::Place;
-use crate::config::seeds::files::{SettingsFile, files, required};
-use crate::config::seeds::inherited::{Given, Inherited, given};
-use crate::config::seeds::table::{Here, SYSTEMS, Source, settings};
-use crate::servers::Sources;
+use crate::cli::migrate::MigrateArgs;
+use crate::config::HostEnvironment;
+use crate::config::seeds::inherited::{InheritedSettings, SeedValue, collect_values};
+use crate::config::seeds::settings_files::{SettingsFile, read_files, read_required};
+use crate::config::seeds::table::{SYSTEMS, SettingMeaning, SettingSource, settings};
+use crate::servers::ServerSources;
 
-/// As large as our own file may be.
+/// The size limit of a file with environment variables.
 const MAX_ENV_FILE_BYTES: u64 = 1 << 20;
-/// Keys that nobody knows are told no more often than this.
+/// The most unknown keys that are reported.
 const MAX_UNKNOWN: usize = 100;
 
-pub(super) fn run(args: Migrate, place: &Place) -> anyhow::Result<ExitCode> {
+pub(super) fn run(args: MigrateArgs, host: &HostEnvironment) -> anyhow::Result<ExitCode> {
     let text = match args.from {
         None => page::page(),
-        Some(from) => Migration::read(from.toolset(), args.path, place)?.text(),
+        Some(from) => Migration::read(from.toolset(), args.path, host)?.text(),
     };
     std::io::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// All that was found of one system.
+/// The settings and servers of one seed.
 struct Migration {
     system: Toolset,
     settings: Table,
     servers: Table,
-    /// What its user should know, one a line.
+    /// Notes for the user, one per line.
     notes: Vec<String>,
 }
 
 impl Migration {
-    fn read(system: Toolset, path: Option<PathBuf>, place: &Place) -> anyhow::Result<Migration> {
+    fn read(
+        system: Toolset,
+        path: Option<PathBuf>,
+        host: &HostEnvironment,
+    ) -> anyhow::Result<Migration> {
         let path = path.map(|path| std::path::absolute(&path).unwrap_or(path));
         let mut all = Vec::new();
         let files = match (&path, system) {
             (Some(path), Toolset::Codexec) => {
-                all.extend(assigned(path)?);
+                all.extend(read_env_file(path)?);
                 Vec::new()
             }
-            // A file of servers only, in JSON or TOML.
+            // This seed's file has only servers, in JSON or TOML.
             (Some(_), Toolset::CodeExecutionMode) => Vec::new(),
-            (Some(path), _) => vec![required(path)?],
-            (None, _) => files(system, place, true)?,
+            (Some(path), _) => vec![read_required(path)?],
+            (None, _) => read_files(system, host, true)?,
         };
-        all.extend(given(system, place, &files, true));
+        all.extend(collect_values(system, host, &files, true));
         let mut notes: Vec<String> = Vec::new();
-        let mut inherited = Inherited::default();
-        for given in &all {
-            if let Err(error) = inherited.take(given, place) {
-                notes.push(format!("left out: {error}"));
+        let mut inherited = InheritedSettings::default();
+        for value in &all {
+            if let Err(error) = inherited.apply(value, host) {
+                notes.push(format!("ignored: {error}"));
             }
-            if let Here::Nothing(why) = &given.setting.here {
-                notes.push(format!("{} has no meaning here: {why}", given.origin()));
+            if let SettingMeaning::Ignored(why) = &value.setting.meaning {
+                notes.push(format!("{} has no effect in codexec: {why}", value.origin()));
             }
         }
-        inherited.complete(system, &files);
+        inherited.apply_defaults(system, &files);
         for file in &files {
-            notes.extend(unknown(system, file));
+            notes.extend(unknown_key_notes(system, file));
         }
         let is_alone = path.is_some();
         let named = path.filter(|_| system != Toolset::Codexec);
         let named = named.map_or_else(|| inherited.servers.clone(), |path| vec![path]);
         let named = named.into_iter().filter(|path| has_servers(path, &files));
-        let parsed = Sources::of_system(crate::servers::system(system), named.collect(), is_alone)?;
+        let parsed = ServerSources::read_system(
+            crate::servers::replaced_client(system),
+            named.collect(),
+            is_alone,
+        )?;
         let settings = inherited.table().clone();
         let mut migration = Migration { system, settings, servers: Table::new(), notes };
         migration.add_servers(&parsed);
         Ok(migration)
     }
 
-    fn add_servers(&mut self, parsed: &Parsed) {
+    fn add_servers(&mut self, parsed: &ParsedConfig) {
         for found in &parsed.servers {
             let name = found.config.name.to_string();
-            let (table, notes) = servers::table(found);
+            let (table, notes) = servers::server_table(found);
             self.notes.extend(notes.into_iter().map(|note| format!("server {name}: {note}")));
             if let Some(why) = &found.off {
-                self.notes.push(format!("server {name} is not used: {why}"));
+                self.notes.push(format!("server {name} is written as disabled: {why}"));
             }
             self.servers.insert(name, Value::Table(table));
         }
         self.notes.extend(parsed.problems.iter().map(ToString::to_string));
     }
 
-    /// Comments first, so that the whole is a file of ours.
+    /// Formats a valid `config.toml`, with the notes as comments at the top.
     fn text(&self) -> String {
         let title = SYSTEMS.iter().find(|(system, _)| *system == self.system);
         let title = title.map_or_else(|| self.system.name(), |(_, title)| title);
         let name = self.system.name();
         let mut lines = vec![
-            format!("What you have set for {title}, as codexec has it: $CODEXEC_HOME/config.toml."),
-            "Nothing was changed. The client starts codexec with this entry:".to_owned(),
+            format!("Your settings for {title} as $CODEXEC_HOME/config.toml."),
+            "No file was changed. Use this entry in your client:".to_owned(),
             format!(
                 "  \"codexec\": {{\"command\": \"codexec\", \"args\": [\"serve\", \"--toolset\", \
                  \"{name}\"]}}"
             ),
         ];
         if self.system == Toolset::CodeExecutor {
-            let found = "Servers in ~/.claude.json and ./.mcp.json are found where they are.";
+            let found = "codexec also reads the servers in ~/.claude.json and ./.mcp.json.";
             lines.push(found.to_owned());
         }
         lines.extend(self.notes.iter().cloned());
@@ -126,7 +134,7 @@ impl Migration {
     }
 }
 
-/// A line that stays a comment, whatever a file has in it.
+/// Formats one comment line; control characters, such as newlines, are replaced.
 fn comment(text: &str) -> String {
     let plain: String = text
         .chars()
@@ -135,14 +143,14 @@ fn comment(text: &str) -> String {
     format!("# {}\n", plain.trim_end())
 }
 
-/// Whether a file that was named is also one of servers.
+/// Returns true if a named file may contain servers.
 fn has_servers(path: &Path, files: &[SettingsFile]) -> bool {
     let known = files.iter().find(|file| file.path == path);
     known.is_none_or(|file| file.value.get("mcpServers").is_some())
 }
 
-/// CodeExec MCP: lines of `NAME=value`.
-fn assigned(path: &Path) -> anyhow::Result<Vec<Given>> {
+/// Reads an env file of CodeExec MCP: lines of `NAME=value`.
+fn read_env_file(path: &Path) -> anyhow::Result<Vec<SeedValue>> {
     let text = read_text(path, MAX_ENV_FILE_BYTES).context(path.display().to_string())?;
     let mut all = Vec::new();
     for line in text.lines() {
@@ -153,17 +161,17 @@ fn assigned(path: &Path) -> anyhow::Result<Vec<Given>> {
         let setting = settings(Toolset::Codexec).iter().find(|known| known.name == name.trim());
         if let (Some(setting), false) = (setting, value.is_empty()) {
             let value = Json::String(value.to_owned());
-            all.push(Given { setting, value, file: Some(path.to_owned()) });
+            all.push(SeedValue { setting, value, file: Some(path.to_owned()) });
         }
     }
     Ok(all)
 }
 
-/// Keys of their file that are not in the table.
-fn unknown(system: Toolset, file: &SettingsFile) -> Vec<String> {
+/// Returns notes about keys of a seed's file that are not in the table.
+fn unknown_key_notes(system: Toolset, file: &SettingsFile) -> Vec<String> {
     let known: BTreeSet<&str> = settings(system)
         .iter()
-        .filter(|setting| setting.source == Source::Key)
+        .filter(|setting| setting.source == SettingSource::Key)
         .map(|setting| setting.name)
         .collect();
     let mut found = Vec::new();
@@ -188,10 +196,10 @@ fn unknown(system: Toolset, file: &SettingsFile) -> Vec<String> {
     let shown = |path: &String| -> String { path.chars().take(80).collect() };
     let mut notes: Vec<String> = found
         .iter()
-        .map(|path| format!("{}: `{}` is not known here", file.path.display(), shown(path)))
+        .map(|path| format!("{}: unknown key `{}`", file.path.display(), shown(path)))
         .collect();
     if left > 0 {
-        notes.push(format!("{}: {left} more keys are not known here", file.path.display()));
+        notes.push(format!("{}: {left} more unknown keys", file.path.display()));
     }
     notes
 }

@@ -3,50 +3,50 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::own::Own;
-use super::shown::{brief, field, items, seen, table};
-use crate::cli::packages::{Install, Packages};
+use super::own_functions::OwnFunctions;
+use super::terminal_text::{escape_hidden, field, items, one_line, table};
+use crate::cli::packages::{InstallArgs, PackagesCommand};
 use crate::parts::Parts;
 
-pub(super) async fn run(parts: Parts, args: Packages) -> anyhow::Result<ExitCode> {
-    let own = Own::new(parts)?;
+pub(super) async fn run(parts: Parts, args: PackagesCommand) -> anyhow::Result<ExitCode> {
+    let own = OwnFunctions::new(parts)?;
     match args {
-        Packages::Install(args) => {
+        PackagesCommand::Install(args) => {
             let done = install(&own, args).await;
             own.app.shutdown().await;
             done
         }
-        Packages::List(args) => {
-            let asked = json!({"language": args.language});
-            own.answer("list_packages", asked, args.json, print).await
+        PackagesCommand::List(args) => {
+            let args_json = json!({"language": args.language});
+            own.call_and_print("list_packages", args_json, args.json, print_list).await
         }
     }
 }
 
-async fn install(own: &Own, args: Install) -> anyhow::Result<ExitCode> {
+async fn install(own: &OwnFunctions, args: InstallArgs) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     for package in args.packages {
-        writeln!(std::io::stderr(), "installing {} ..", brief(&package, 100))?;
-        let asked = json!({"package": package, "language": args.language});
-        let value = match own.ask("install_package", asked).await {
+        writeln!(std::io::stderr(), "installing {} ..", one_line(&package, 100))?;
+        let args_json = json!({"package": package, "language": args.language});
+        let value = match own.call("install_package", args_json).await {
             Ok(owned) => owned.value,
-            Err(refused) => return refused.exit_code(),
+            Err(error) => return error.exit_code(),
         };
         if args.json {
             writeln!(out, "{value}")?;
             continue;
         }
         let (name, version) = (field(&value, "package"), field(&value, "version"));
-        writeln!(out, "{} {}", brief(&name, 100), brief(&version, 100))?;
-        let said = field(&value, "install_output");
-        if !said.is_empty() {
-            writeln!(std::io::stderr(), "{}", seen(said.trim_end()))?;
+        writeln!(out, "{} {}", one_line(&name, 100), one_line(&version, 100))?;
+        let installer_output = field(&value, "install_output");
+        if !installer_output.is_empty() {
+            writeln!(std::io::stderr(), "{}", escape_hidden(installer_output.trim_end()))?;
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(value: &Value) -> anyhow::Result<ExitCode> {
+fn print_list(value: &Value) -> anyhow::Result<ExitCode> {
     let packages = items(value, "packages");
     if packages.is_empty() {
         let hint = "install one with `codexec packages install`";
@@ -54,7 +54,7 @@ fn print(value: &Value) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let row = |package: &Value| {
-        let cell = |name| brief(&field(package, name), 100);
+        let cell = |name| one_line(&field(package, name), 100);
         vec![cell("package"), cell("version"), cell("language")]
     };
     let rows: Vec<Vec<String>> = packages.iter().map(row).collect();

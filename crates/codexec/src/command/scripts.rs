@@ -8,64 +8,72 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::own::Own;
-use super::shown::{brief, field, items, moment, seen, table};
-use crate::cli::scripts::{Scripts, Show};
+use super::own_functions::OwnFunctions;
+use super::terminal_text::{escape_hidden, field, items, one_line, table, timestamp};
+use crate::cli::scripts::{ScriptsCommand, ShowArgs};
 use crate::parts::Parts;
 
 const DESCRIPTION_CHARS: usize = 70;
 
-pub(super) async fn run(parts: Parts, args: Scripts) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(parts: Parts, args: ScriptsCommand) -> anyhow::Result<ExitCode> {
     match args {
-        Scripts::List(args) => {
-            let asked = json!({
+        ScriptsCommand::List(args) => {
+            let args_json = json!({
                 "language": args.language, "tag": args.tag, "limit": args.limit,
                 "offset": args.offset,
             });
-            Own::new(parts)?.answer("list_scripts", asked, args.json, list).await
+            OwnFunctions::new(parts)?
+                .call_and_print("list_scripts", args_json, args.json, print_list)
+                .await
         }
-        Scripts::Search(args) => {
-            let asked = json!({"query": args.query.join(" "), "limit": args.limit});
-            Own::new(parts)?.answer("search_scripts", asked, args.json, found).await
+        ScriptsCommand::Search(args) => {
+            let args_json = json!({"query": args.query.join(" "), "limit": args.limit});
+            OwnFunctions::new(parts)?
+                .call_and_print("search_scripts", args_json, args.json, print_matches)
+                .await
         }
-        Scripts::Show(args) => {
-            let asked = json!({"name": args.name, "version": args.version});
+        ScriptsCommand::Show(args) => {
+            let args_json = json!({"name": args.name, "version": args.version});
             let as_json = args.json;
-            let print = move |script: &Value| show(script, &args);
-            Own::new(parts)?.answer("get_script", asked, as_json, print).await
+            let print = move |script: &Value| print_script(script, &args);
+            OwnFunctions::new(parts)?.call_and_print("get_script", args_json, as_json, print).await
         }
-        Scripts::Delete(args) => {
-            let said = |_: &Value| Ok(ExitCode::SUCCESS);
-            let asked = json!({"name": args.name});
-            Own::new(parts)?.answer("delete_script", asked, args.json, said).await
+        ScriptsCommand::Delete(args) => {
+            let print_nothing = |_: &Value| Ok(ExitCode::SUCCESS);
+            let args_json = json!({"name": args.name});
+            OwnFunctions::new(parts)?
+                .call_and_print("delete_script", args_json, args.json, print_nothing)
+                .await
         }
-        Scripts::Versions(args) => {
-            let asked = json!({"name": args.name});
-            Own::new(parts)?.answer("list_script_versions", asked, args.json, versions).await
+        ScriptsCommand::Versions(args) => {
+            let args_json = json!({"name": args.name});
+            OwnFunctions::new(parts)?
+                .call_and_print("list_script_versions", args_json, args.json, print_versions)
+                .await
         }
-        Scripts::Save(args) => save::run(parts, args).await,
-        Scripts::Run(args) => run::run(parts, args).await,
+        ScriptsCommand::Save(args) => save::run(parts, args).await,
+        ScriptsCommand::Run(args) => run::run(parts, args).await,
     }
 }
 
-fn list(value: &Value) -> anyhow::Result<ExitCode> {
+fn print_list(value: &Value) -> anyhow::Result<ExitCode> {
     for note in items(value, "notes") {
         let text = note.as_str().unwrap_or_default();
-        writeln!(std::io::stderr(), "{}", seen(text))?;
+        writeln!(std::io::stderr(), "{}", escape_hidden(text))?;
     }
     let scripts = items(value, "scripts");
     if scripts.is_empty() {
-        let hint = "keep one with `codexec scripts save`";
-        writeln!(std::io::stderr(), "there are no such scripts; {hint}")?;
+        let hint = "save one with `codexec scripts save`";
+        writeln!(std::io::stderr(), "no scripts found; {hint}")?;
         return Ok(ExitCode::SUCCESS);
     }
     let row = |script: &Value| {
         vec![
             field(script, "name"),
             field(script, "language"),
-            moment(script, "last_run_at"),
-            brief(&field(script, "tags"), 30),
-            brief(&field(script, "description"), DESCRIPTION_CHARS),
+            timestamp(script, "last_run_at"),
+            one_line(&field(script, "tags"), 30),
+            one_line(&field(script, "description"), DESCRIPTION_CHARS),
         ]
     };
     let rows: Vec<Vec<String>> = scripts.iter().map(row).collect();
@@ -78,14 +86,14 @@ fn list(value: &Value) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn found(value: &Value) -> anyhow::Result<ExitCode> {
+fn print_matches(value: &Value) -> anyhow::Result<ExitCode> {
     let results = items(value, "results");
     if results.is_empty() {
         writeln!(std::io::stderr(), "no script matches; try other words")?;
         return Ok(ExitCode::FAILURE);
     }
     let row = |script: &Value| {
-        let description = brief(&field(script, "description"), DESCRIPTION_CHARS);
+        let description = one_line(&field(script, "description"), DESCRIPTION_CHARS);
         vec![field(script, "name"), field(script, "language"), description]
     };
     let rows: Vec<Vec<String>> = results.iter().map(row).collect();
@@ -93,7 +101,7 @@ fn found(value: &Value) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(script: &Value, args: &Show) -> anyhow::Result<ExitCode> {
+fn print_script(script: &Value, args: &ShowArgs) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     let code = field(script, "code");
     if args.code {
@@ -118,19 +126,19 @@ fn show(script: &Value, args: &Show) -> anyhow::Result<ExitCode> {
     for name in facts {
         let text = field(script, name);
         if !text.is_empty() {
-            writeln!(out, "{name:19} {}", brief(&text, 1_000))?;
+            writeln!(out, "{name:19} {}", one_line(&text, 1_000))?;
         }
     }
-    writeln!(out, "\n{}", seen(code.trim_end_matches('\n')))?;
+    writeln!(out, "\n{}", escape_hidden(code.trim_end_matches('\n')))?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn versions(value: &Value) -> anyhow::Result<ExitCode> {
+fn print_versions(value: &Value) -> anyhow::Result<ExitCode> {
     let row = |version: &Value| {
         let is_current = version.get("is_current").and_then(Value::as_bool) == Some(true);
         vec![
             field(version, "version"),
-            moment(version, "saved_at"),
+            timestamp(version, "saved_at"),
             field(version, "language"),
             if is_current { "current".to_owned() } else { String::new() },
         ]

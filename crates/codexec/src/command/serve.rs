@@ -9,9 +9,9 @@ use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     let toolsets = parts.toolsets.clone();
-    let (app, reload) = parts.app_and_reload()?;
+    let (app, reloader) = parts.build_app_and_reloader()?;
     let app = Arc::new(app);
-    let preload = app.gateway.preload();
+    let preload = app.gateway.load_saved_lists();
     let stop = CancellationToken::new();
     let (mut terminate, mut interrupt) =
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -19,16 +19,16 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
         let app = Arc::clone(&app);
         async move {
             if let Err(error) = app.records.store().await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "nothing can be recorded");
+                tracing::warn!(error = &error as &dyn std::error::Error, "cannot open the store");
             }
-            // A client's first question is what there is; interpreters take longer, and the cores.
+            // Tool lists before interpreters: clients need them first, and both need the cores.
             let _ = preload.await;
             if let Err(error) = app.workers.warm().await {
-                tracing::warn!(error = &error as &dyn std::error::Error, "no guest can run here");
+                tracing::warn!(error = &error as &dyn std::error::Error, "no code can run here");
             }
         }
     });
-    let follow = tokio::spawn(reload.follow(Arc::clone(&app)));
+    let follow = tokio::spawn(reloader.follow(Arc::clone(&app)));
     let served = tokio::select! {
         served = mcp::serve_stdio(Arc::clone(&app), toolsets, stop.clone()) => served,
         _ = terminate.recv() => Ok(()),

@@ -1,4 +1,4 @@
-//! `codexec servers`, one file per thing it does.
+//! `codexec servers`, one module per subcommand.
 
 mod approve;
 mod edit;
@@ -7,23 +7,23 @@ mod login;
 mod logs;
 mod restart;
 
-pub(super) use list::why_waiting;
+pub(super) use list::explain_waiting;
 
 use std::process::ExitCode;
 
-use crate::cli::Servers;
+use crate::cli::ServersCommand;
 use crate::parts::Parts;
 
-pub(super) async fn run(parts: Parts, args: Servers) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(parts: Parts, args: ServersCommand) -> anyhow::Result<ExitCode> {
     match args {
-        Servers::List(args) => list::run(&parts, &args).await,
-        Servers::Add(args) => edit::add(&parts, &args),
-        Servers::Remove(args) => edit::remove(&parts, &args),
-        Servers::Enable(args) => edit::enable(&parts, &args),
-        Servers::Disable(args) => edit::disable(&parts, &args),
-        Servers::Logs(args) => logs::run(&parts, &args),
-        Servers::Restart(args) => restart::run(&parts, &args),
-        Servers::Login(args) => login::run(&parts, &args).await,
-        Servers::Approve(args) => approve::run(&parts, &args).await,
+        ServersCommand::List(args) => list::run(&parts, &args).await,
+        ServersCommand::Add(args) => edit::add(&parts, &args),
+        ServersCommand::Remove(args) => edit::remove(&parts, &args),
+        ServersCommand::Enable(args) => edit::enable(&parts, &args),
+        ServersCommand::Disable(args) => edit::disable(&parts, &args),
+        ServersCommand::Logs(args) => logs::run(&parts, &args),
+        ServersCommand::Restart(args) => restart::run(&parts, &args),
+        ServersCommand::Login(args) => login::run(&parts, &args).await,
+        ServersCommand::Approve(args) => approve::run(&parts, &args).await,
     }
 }

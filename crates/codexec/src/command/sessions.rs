@@ -8,25 +8,27 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
-use super::own::Own;
-use super::shown::{field, items, moment, table};
-use crate::cli::sessions::Sessions;
+use super::own_functions::OwnFunctions;
+use super::terminal_text::{field, items, table, timestamp};
+use crate::cli::sessions::SessionsCommand;
 use crate::parts::Parts;
 
-pub(super) async fn run(parts: Parts, args: Sessions) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(parts: Parts, args: SessionsCommand) -> anyhow::Result<ExitCode> {
     match args {
-        Sessions::List(args) => {
-            let asked = json!({"limit": args.limit});
-            Own::new(parts)?.answer("session_history", asked, args.json, list).await
+        SessionsCommand::List(args) => {
+            let args_json = json!({"limit": args.limit});
+            OwnFunctions::new(parts)?
+                .call_and_print("session_history", args_json, args.json, print_list)
+                .await
         }
-        Sessions::Open(args) => open::run(parts, args).await,
+        SessionsCommand::Open(args) => open::run(parts, args).await,
     }
 }
 
-fn list(value: &Value) -> anyhow::Result<ExitCode> {
+fn print_list(value: &Value) -> anyhow::Result<ExitCode> {
     let sessions = items(value, "sessions");
     if sessions.is_empty() {
-        writeln!(std::io::stderr(), "there were no sessions yet")?;
+        writeln!(std::io::stderr(), "there are no sessions yet")?;
         return Ok(ExitCode::SUCCESS);
     }
     let row = |session: &Value| {
@@ -34,7 +36,7 @@ fn list(value: &Value) -> anyhow::Result<ExitCode> {
         vec![
             field(session, "session_id"),
             field(session, "language"),
-            moment(session, "started_at"),
+            timestamp(session, "started_at"),
             if is_open { "open".to_owned() } else { field(session, "reason") },
             field(session, "executions_count"),
             field(session, "name"),

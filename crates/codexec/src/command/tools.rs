@@ -3,39 +3,39 @@ mod stats;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{SearchQuery, ServerState, ToolInfo, Voice};
-use codexec_server::tool_text;
+use codexec_gateway::{SearchQuery, ServerState, ToolInfo, TypingsLanguage};
+use codexec_server::render_tool;
 use codexec_types::{CallCode, ServerName, ToolKind};
 
-use crate::cli::{FormArg, Tools};
+use crate::cli::{FormArg, ToolsCommand};
 use crate::parts::Parts;
-use crate::servers::waiting;
+use crate::servers::waiting_names;
 
-pub(super) async fn run(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
-    let code = answer(parts, args).await;
+pub(super) async fn run(parts: &Parts, args: ToolsCommand) -> anyhow::Result<ExitCode> {
+    let code = execute(parts, args).await;
     parts.gateway.shutdown().await;
     code
 }
 
-async fn answer(parts: &Parts, args: Tools) -> anyhow::Result<ExitCode> {
+async fn execute(parts: &Parts, args: ToolsCommand) -> anyhow::Result<ExitCode> {
     match args {
-        Tools::List { json, .. } => {
+        ToolsCommand::List { json, .. } => {
             let tools = parts.gateway.list(&parts.config.policy.tools).await;
             print(&tools, json)?;
-            complain(parts)?;
+            warn_about_servers(parts)?;
             Ok(ExitCode::SUCCESS)
         }
-        Tools::Search { query, limit, detail, server, kind, json, .. } => {
+        ToolsCommand::Search { query, limit, detail, server, kind, json, .. } => {
             let (detail, kind) = (detail.into(), kind.map_or(ToolKind::Any, Into::into));
             let query = SearchQuery { text: query.join(" "), limit, detail, server, kind };
             search(parts, &query, json).await
         }
-        Tools::Stats { json, .. } => {
+        ToolsCommand::Stats { json, .. } => {
             stats::print(parts, json).await?;
-            complain(parts)?;
+            warn_about_servers(parts)?;
             Ok(ExitCode::SUCCESS)
         }
-        Tools::Schema { name, form, json, .. } => {
+        ToolsCommand::Schema { name, form, json, .. } => {
             let form = if json { Some(FormArg::Json) } else { form };
             schema(parts, &name, form).await
         }
@@ -59,7 +59,7 @@ async fn search(parts: &Parts, query: &SearchQuery, json: bool) -> anyhow::Resul
         }
     };
     print(&found.tools, json)?;
-    complain(parts)?;
+    warn_about_servers(parts)?;
     if found.tools.is_empty() {
         writeln!(err, "no tool matches; try other words")?;
         return Ok(ExitCode::FAILURE);
@@ -69,8 +69,8 @@ async fn search(parts: &Parts, query: &SearchQuery, json: bool) -> anyhow::Resul
 
 async fn schema(parts: &Parts, name: &str, form: Option<FormArg>) -> anyhow::Result<ExitCode> {
     let voice = match form {
-        Some(FormArg::Python) => Voice::Python,
-        Some(FormArg::Typescript | FormArg::Json) | None => Voice::TypeScript,
+        Some(FormArg::Python) => TypingsLanguage::Python,
+        Some(FormArg::Typescript | FormArg::Json) | None => TypingsLanguage::TypeScript,
     };
     let tool = match parts.gateway.schema(name, &parts.config.policy.tools, voice).await {
         Ok(tool) => tool,
@@ -83,7 +83,7 @@ async fn schema(parts: &Parts, name: &str, form: Option<FormArg>) -> anyhow::Res
         Some(FormArg::Typescript) => tool.typescript.unwrap_or_default(),
         Some(FormArg::Python) => tool.python.unwrap_or_default(),
         Some(FormArg::Json) => serde_json::to_string(&tool)?,
-        None => tool_text(&tool),
+        None => render_tool(&tool),
     };
     writeln!(std::io::stdout(), "{text}")?;
     Ok(ExitCode::SUCCESS)
@@ -96,17 +96,17 @@ fn print(tools: &[ToolInfo], json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     for tool in tools {
-        writeln!(out, "{}", tool_text(tool))?;
+        writeln!(out, "{}", render_tool(tool))?;
     }
     Ok(())
 }
 
-/// A list that is not whole says so.
-fn complain(parts: &Parts) -> std::io::Result<()> {
-    for name in waiting(&parts.found) {
+/// Warns about servers whose tools are missing or outdated in the list.
+fn warn_about_servers(parts: &Parts) -> std::io::Result<()> {
+    for name in waiting_names(&parts.named_servers) {
         writeln!(
             std::io::stderr(),
-            "server {name}: it waits for approval; look at it with `codexec servers approve {name}`"
+            "server {name}: waiting for approval; review it with `codexec servers approve {name}`"
         )?;
     }
     for server in parts.gateway.health() {
@@ -115,17 +115,17 @@ fn complain(parts: &Parts) -> std::io::Result<()> {
             let held = server.held;
             writeln!(
                 std::io::stderr(),
-                "server {name}: {held} of its tools wait for approval; look at them with \
+                "server {name}: {held} of its tools wait for approval; review them with \
                  `codexec servers approve {name}`"
             )?;
         }
         if server.stale {
-            writeln!(std::io::stderr(), "server {name}: its list is more than a day old")?;
+            writeln!(std::io::stderr(), "server {name}: its tool list is more than a day old")?;
         }
         match (server.state, server.error) {
             (_, Some(error)) => writeln!(std::io::stderr(), "server {}: {error}", server.name)?,
             (ServerState::Starting, None) => {
-                writeln!(std::io::stderr(), "server {}: it is still starting", server.name)?;
+                writeln!(std::io::stderr(), "server {}: still starting", server.name)?;
             }
             (
                 ServerState::Idle

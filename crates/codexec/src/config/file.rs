@@ -1,4 +1,4 @@
-//! `config.toml` as people write it: everything optional, unknown keys refused, nothing checked.
+//! `config.toml` as people write it: every key optional, unknown keys refused, values unchecked.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -9,44 +9,44 @@ use super::ConfigError;
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(crate) struct File {
-    /// Which tools a client is shown.
+pub(crate) struct ConfigFile {
+    /// The tools that clients see.
     pub(crate) toolset: Option<Vec<String>>,
-    pub(super) limits: Limits,
-    pub(super) languages: Languages,
-    pub(super) python: Python,
-    pub(super) node: Node,
-    pub(super) files: Files,
-    /// What guests find in their environment.
+    pub(super) limits: LimitsSection,
+    pub(super) languages: LanguagesSection,
+    pub(super) python: PythonSection,
+    pub(super) node: NodeSection,
+    pub(super) files: FilesSection,
+    /// Environment variables for guests.
     pub(super) environment: BTreeMap<String, String>,
-    pub(super) sandbox: Sandbox,
-    pub(super) workers: Workers,
-    pub(super) sessions: Sessions,
-    pub(super) scripts: Scripts,
-    pub(super) packages: Packages,
-    pub(super) tools: Tools,
-    pub(super) code: Code,
-    pub(super) gateway: Gateway,
-    pub(super) discovery: Discovery,
-    pub(super) logs: Logs,
-    pub(super) replies: Replies,
-    pub(super) code_executor: CodeExecutor,
-    pub(super) code_execution_mode: CodeExecutionMode,
-    pub(super) mcpproxy: Mcpproxy,
-    /// Read elsewhere, entry by entry: a bad one must not hide the others.
+    pub(super) sandbox: SandboxSection,
+    pub(super) workers: WorkersSection,
+    pub(super) sessions: SessionsSection,
+    pub(super) scripts: ScriptsSection,
+    pub(super) packages: PackagesSection,
+    pub(super) tools: ToolsSection,
+    pub(super) code: CodeSection,
+    pub(super) gateway: GatewaySection,
+    pub(super) discovery: DiscoverySection,
+    pub(super) logs: LogsSection,
+    pub(super) replies: RepliesSection,
+    pub(super) code_executor: CodeExecutorSection,
+    pub(super) code_execution_mode: CodeExecutionModeSection,
+    pub(super) mcpproxy: McpproxySection,
+    /// Parsed elsewhere, entry by entry, so that an invalid entry does not hide the others.
     #[serde(rename = "servers")]
     _servers: toml::Table,
-    /// All of it, as it was written.
+    /// The text of the whole file.
     #[serde(skip)]
     written: String,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Limits {
-    /// What an execution gets that asks for nothing.
+pub(super) struct LimitsSection {
+    /// The default for an execution that does not ask for a time.
     pub(super) timeout_ms: Option<u64>,
-    /// The most one may ask for.
+    /// The most that a request may ask for.
     pub(super) max_timeout_ms: Option<u64>,
     pub(super) cpu_s: Option<u64>,
     pub(super) memory_mib: Option<u64>,
@@ -60,14 +60,14 @@ pub(super) struct Limits {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Languages {
+pub(super) struct LanguagesSection {
     /// Not set: all.
     pub(super) enabled: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Python {
+pub(super) struct PythonSection {
     pub(super) interpreter: Option<PathBuf>,
     pub(super) venv: Option<PathBuf>,
     pub(super) preload: Option<Vec<String>>,
@@ -75,72 +75,72 @@ pub(super) struct Python {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Node {
+pub(super) struct NodeSection {
     pub(super) interpreter: Option<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Files {
-    /// Directories that code may work in. Not set: the one codexec was started in.
+pub(super) struct FilesSection {
+    /// Directories that code may work in. Not set: the directory in which codexec was started.
     pub(super) allowed: Option<Vec<PathBuf>>,
     pub(super) writable: Option<bool>,
-    /// What one execution, or one session between two commits, may write there.
+    /// Bounds what one execution, or one session between two commits, may write there.
     pub(super) max_mib: Option<u64>,
     pub(super) max_files: Option<u64>,
-    /// Names that are written although programs obey or run such files by themselves.
+    /// Names that are committed although programs run or obey such files automatically.
     pub(super) let_through: Option<Vec<String>>,
-    /// What is started from there all the same: servers, interpreters, virtual environments.
+    /// Paths below guest-writable directories from which servers and interpreters may start.
     pub(super) run_from: Vec<PathBuf>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Sandbox {
+pub(super) struct SandboxSection {
     /// Layers that may be missing, by name.
     pub(super) lowered: Vec<String>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Workers {
+pub(super) struct WorkersSection {
     pub(super) max: Option<u64>,
     pub(super) warm: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Sessions {
-    /// How many may be open at once.
+pub(super) struct SessionsSection {
+    /// The most sessions that may be open at once.
     pub(super) max: Option<u64>,
-    /// How many of them code may have opened.
+    /// The most of these that code may have opened.
     pub(super) max_by_code: Option<u64>,
-    /// How long one may wait for its next execution.
+    /// How long a session may be idle.
     pub(super) idle_s: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Scripts {
-    /// Not set: `scripts` where our own state is.
+pub(super) struct ScriptsSection {
+    /// Not set: `scripts` in the state directory.
     pub(super) folder: Option<PathBuf>,
 }
 
-/// What code may install, and from where.
+/// Which packages code may install, and from where.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Packages {
-    /// Not set: what the user's own pip is configured with.
+pub(super) struct PackagesSection {
+    /// Not set: the index that the user's pip is configured with.
     pub(super) python_index: Option<String>,
-    /// Where that index keeps its files, if elsewhere.
+    /// Other hosts on which that index keeps its files.
     pub(super) python_hosts: Vec<String>,
-    /// Not set: what the user's own npm is configured with.
+    /// Not set: the registry that the user's npm is configured with.
     pub(super) npm_registry: Option<String>,
     pub(super) npm_hosts: Vec<String>,
     pub(super) ca_file: Option<PathBuf>,
-    /// Whether code of a package may run while it is installed.
+    /// True if a package's install scripts may run.
     pub(super) install_scripts: bool,
-    /// Not set: all that are not denied.
+    /// Not set: all packages that are not denied.
     pub(super) allow: Option<Vec<String>>,
     pub(super) deny: Vec<String>,
     pub(super) timeout_s: Option<u64>,
@@ -149,23 +149,23 @@ pub(super) struct Packages {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Tools {
+pub(super) struct ToolsSection {
     /// The tools that code may call. Not set: all. Empty: none.
     pub(super) allowed: Option<Vec<String>>,
 }
 
-/// What code may do with what is codexec's own.
+/// The grants of code on codexec's sessions, scripts and logs.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Code {
-    /// Beside what is its own.
+pub(super) struct CodeSection {
+    /// Grants beyond what code itself opened, saved or ran.
     pub(super) may: Vec<String>,
 }
 
-/// What all servers are held to.
+/// Defaults for all MCP servers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Gateway {
+pub(super) struct GatewaySection {
     pub(super) startup_timeout_ms: Option<u64>,
     pub(super) timeout_ms: Option<u64>,
     pub(super) max_total_timeout_ms: Option<u64>,
@@ -176,23 +176,23 @@ pub(super) struct Gateway {
     pub(super) trust: Option<String>,
 }
 
-/// Whose files are looked at for servers.
+/// The clients whose files are searched for servers.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Discovery {
+pub(super) struct DiscoverySection {
     pub(super) enabled: Option<bool>,
     /// Not set: all.
     pub(super) clients: Option<Vec<String>>,
-    /// Files in the directory that codexec is started in. Not set: yes.
+    /// True to read files in the directory in which codexec is started. Not set: true.
     pub(super) project_files: Option<bool>,
-    /// What becomes of the servers that these name. Not set: they wait for approval.
+    /// How servers in these files are treated. Not set: they wait for approval.
     pub(super) project_servers: Option<String>,
 }
 
-/// What is kept of executions, and how long.
+/// How executions are stored, and for how long.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Logs {
+pub(super) struct LogsSection {
     pub(super) durability: Option<String>,
     pub(super) success_days: Option<u64>,
     pub(super) failure_days: Option<u64>,
@@ -200,70 +200,70 @@ pub(super) struct Logs {
     pub(super) max_mib: Option<u64>,
 }
 
-/// What an agent sees of a long text.
+/// How much of a long text a reply shows.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Replies {
-    /// What is longer is cut.
+pub(super) struct RepliesSection {
+    /// Longer texts are cut.
     pub(super) max_chars: Option<u64>,
-    /// What is left of its start.
+    /// How much of the start is shown.
     pub(super) head: Option<u64>,
-    /// What is left of its end.
+    /// How much of the end is shown.
     pub(super) tail: Option<u64>,
 }
 
-/// What the toolset `code-executor` has beside the rest.
+/// Settings of the toolset `code-executor`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct CodeExecutor {
-    /// What `permissions` may name.
+pub(super) struct CodeExecutorSection {
+    /// Directories that `permissions` in a request may name.
     pub(super) projects: Vec<PathBuf>,
-    /// Whether executions and discoveries are also written to `audit_log`.
+    /// True to also write executions and discoveries to `audit_log`.
     pub(super) audit: bool,
     pub(super) audit_log: Option<PathBuf>,
-    /// What no request can widen. Not set: all.
+    /// The tools that requests may allow. Not set: all.
     pub(super) allowed_tools: Option<Vec<String>>,
 }
 
-/// What the toolset `code-execution-mode` has beside the rest.
+/// Settings of the toolset `code-execution-mode`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct CodeExecutionMode {
+pub(super) struct CodeExecutionModeSection {
     pub(super) timeout_ms: Option<u64>,
     pub(super) max_timeout_ms: Option<u64>,
     pub(super) output: Option<String>,
 }
 
-/// What the toolset `mcpproxy` has beside the rest.
+/// Settings of the toolset `mcpproxy`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
-pub(super) struct Mcpproxy {
+pub(super) struct McpproxySection {
     pub(super) enabled: Option<bool>,
     pub(super) timeout_ms: Option<u64>,
-    /// 0: as many as the limits allow.
+    /// 0: only the limit in `limits.tool-calls`.
     pub(super) max_tool_calls: Option<u64>,
     pub(super) tools_limit: Option<u64>,
-    /// Where scripts are that are run by name.
+    /// The folder of scripts that are run by name.
     pub(super) scripts: Option<PathBuf>,
 }
 
-impl File {
-    /// A file that is not there says nothing, unless somebody named it.
-    pub(crate) fn read(path: &Path, is_named: bool) -> Result<File, ConfigError> {
+impl ConfigFile {
+    /// Reads the file. A missing file has no settings, unless the user named it (`is_named`).
+    pub(crate) fn read(path: &Path, is_named: bool) -> Result<ConfigFile, ConfigError> {
         match std::fs::read_to_string(path) {
             Ok(text) => {
-                let file: Result<File, _> = toml::from_str(&text);
+                let file: Result<ConfigFile, _> = toml::from_str(&text);
                 let file = file.map_err(|error| ConfigError::Parse(path.to_owned(), error))?;
-                Ok(File { written: text, ..file })
+                Ok(ConfigFile { written: text, ..file })
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => {
-                Ok(File::default())
+                Ok(ConfigFile::default())
             }
             Err(error) => Err(ConfigError::Read(path.to_owned(), error)),
         }
     }
 
-    /// Whether files of other programs are looked at.
+    /// Returns true if server files of other programs are read.
     pub(crate) fn discovers(&self) -> bool {
         self.discovery.enabled.unwrap_or(true)
     }
@@ -272,15 +272,15 @@ impl File {
         self.discovery.project_files.unwrap_or(true)
     }
 
-    /// The same, with other settings where this one says nothing.
-    pub(crate) fn over(self, others: &toml::Table) -> Result<File, toml::de::Error> {
+    /// Returns this file, with settings from `others` where this file has none.
+    pub(crate) fn over(self, others: &toml::Table) -> Result<ConfigFile, toml::de::Error> {
         if others.is_empty() {
             return Ok(self);
         }
         let mut own: toml::Table = toml::from_str(&self.written)?;
         fill(&mut own, others);
-        let file: File = toml::Value::Table(own).try_into()?;
-        Ok(File { written: self.written, ..file })
+        let file: ConfigFile = toml::Value::Table(own).try_into()?;
+        Ok(ConfigFile { written: self.written, ..file })
     }
 }
 

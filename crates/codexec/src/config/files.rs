@@ -1,12 +1,12 @@
-//! Which directories code may work in, and which never.
+//! The directories that code may work in, and those that are always forbidden.
 
 use std::path::{Path, PathBuf};
 
-use codexec_types::{DirRefusal, Files, GuestPaths};
+use codexec_types::{DirRefusal, GuestPaths, WorkingDirPolicy};
 
-use super::{ConfigError, Place, file, guests::whole, limits};
+use super::{ConfigError, HostEnvironment, file, guests::absolute_path, limits};
 
-/// In the home directory: keys, tokens, and what other programs run by themselves.
+/// Folders in the home directory with keys, tokens, or files that programs run automatically.
 const PRIVATE: &[&str] = &[
     ".ssh",
     ".gnupg",
@@ -24,19 +24,22 @@ const PRIVATE: &[&str] = &[
     ".gemini",
 ];
 
-/// The machine's own.
+/// System directories.
 const SYSTEM: &[&str] = &["/etc", "/var", "/proc", "/sys", "/dev", "/boot", "/root"];
 
-pub(super) fn files(file: &file::Files, place: &Place) -> Files {
-    let forbidden = forbidden(place);
+pub(super) fn files(file: &file::FilesSection, host: &HostEnvironment) -> WorkingDirPolicy {
+    let forbidden = forbidden_paths(host);
     let here = [PathBuf::from(".")];
     let allowed = file.allowed.as_deref().unwrap_or(&here);
-    let allowed = allowed.iter().filter_map(|entry| real_entry(entry, place, &forbidden)).collect();
-    Files { allowed, forbidden, is_writable: file.writable.unwrap_or(true) }
+    let allowed =
+        allowed.iter().filter_map(|entry| resolve_entry(entry, host, &forbidden)).collect();
+    WorkingDirPolicy { allowed, forbidden, is_writable: file.writable.unwrap_or(true) }
 }
 
-/// How much code may write into such a directory, and what of it is not held back.
-pub(super) fn written(file: &file::Files) -> Result<codexec_exec::Files, ConfigError> {
+/// Returns how much code may write into such a directory, and which names are not held back.
+pub(super) fn commit_limits(
+    file: &file::FilesSection,
+) -> Result<codexec_exec::FileSettings, ConfigError> {
     let max_mib = limits::within("files.max-mib", file.max_mib, 1_024, 1..=65_536)?;
     let max_files = limits::within("files.max-files", file.max_files, 100_000, 64..=10_000_000)?;
     let let_through = file.let_through.clone().unwrap_or_default();
@@ -44,78 +47,84 @@ pub(super) fn written(file: &file::Files) -> Result<codexec_exec::Files, ConfigE
     if let Some(text) = let_through.iter().find(|text| !is_name(text)) {
         return Err(ConfigError::LetThrough(text.clone()));
     }
-    Ok(codexec_exec::Files { max_bytes: max_mib << 20, max_files, let_through })
+    Ok(codexec_exec::FileSettings { max_bytes: max_mib << 20, max_files, let_through })
 }
 
-/// What guests may write: `files`, and the directories that one toolset lets requests name.
+/// Returns the paths that guests may write: `files`, and the directories that requests of the
+/// toolset `code-executor` may name.
 pub(super) fn guest_paths(
-    file: &file::Files,
-    files: &Files,
+    file: &file::FilesSection,
+    files: &WorkingDirPolicy,
     projects: &[PathBuf],
-    place: &Place,
+    host: &HostEnvironment,
 ) -> Result<GuestPaths, ConfigError> {
     let mut run_from = Vec::new();
     for path in &file.run_from {
-        let path = whole("files.run-from", Some(path), place)?.unwrap_or_default();
-        run_from.extend([real(&path), path]);
+        let path = absolute_path("files.run-from", Some(path), host)?.unwrap_or_default();
+        run_from.extend([resolve_links(&path), path]);
     }
     let mut files = files.clone();
-    files.allowed.extend(projects.iter().map(|project| real(project)));
+    files.allowed.extend(projects.iter().map(|project| resolve_links(project)));
     Ok(GuestPaths { files, run_from })
 }
 
-/// What is never worked in, whatever the settings say; real paths.
-fn forbidden(place: &Place) -> Vec<PathBuf> {
-    let home = place.user_home.as_deref().map(real);
-    let system = SYSTEM.iter().map(|path| real(Path::new(path)));
-    // Whoever lives in one of them has only its private parts to lose.
+/// Returns the canonical paths that are forbidden whatever the settings say.
+fn forbidden_paths(host: &HostEnvironment) -> Vec<PathBuf> {
+    let home = host.user_home.as_deref().map(resolve_links);
+    let system = SYSTEM.iter().map(|path| resolve_links(Path::new(path)));
+    // If the home directory is one of them, like `/root`, only its private folders are forbidden.
     let system = system.filter(|path| home.as_ref() != Some(path));
-    let private = home.iter().flat_map(|home| PRIVATE.iter().map(|name| real(&home.join(name))));
+    let private =
+        home.iter().flat_map(|home| PRIVATE.iter().map(|name| resolve_links(&home.join(name))));
     let mut forbidden: Vec<PathBuf> = system.chain(private).collect();
-    forbidden.push(real(&place.state));
+    forbidden.push(resolve_links(&host.state_dir));
     forbidden
 }
 
-/// One entry of `files.allowed`, if there is such a directory and some use in it.
-fn real_entry(entry: &Path, place: &Place, forbidden: &[PathBuf]) -> Option<PathBuf> {
+/// Returns the canonical path of one entry of `files.allowed`, if it is a usable directory.
+fn resolve_entry(entry: &Path, host: &HostEnvironment, forbidden: &[PathBuf]) -> Option<PathBuf> {
     let is_here = entry == Path::new(".");
-    let here = place.here.as_deref();
-    let path = place.expanded(entry);
+    let here = host.current_dir.as_deref();
+    let path = host.expand_home(entry);
     let path = if path.is_absolute() { path } else { here?.join(path) };
-    let found = match path.canonicalize() {
-        Ok(found) if found.is_dir() => found,
+    let resolved = match path.canonicalize() {
+        Ok(resolved) if resolved.is_dir() => resolved,
         Ok(_) => {
-            tracing::warn!("`files.allowed`: {} is left out: it is no directory", path.display());
+            tracing::warn!("`files.allowed`: {} is ignored: not a directory", path.display());
             return None;
         }
         Err(error) => {
-            tracing::warn!(%error, "`files.allowed`: {} is left out", path.display());
+            tracing::warn!(%error, "`files.allowed`: {} is ignored", path.display());
             return None;
         }
     };
-    let files =
-        Files { allowed: vec![found.clone()], forbidden: forbidden.to_vec(), ..Files::default() };
-    match files.judge(&found) {
-        // A client starts us wherever it likes, also in `/` or at home: that is nobody's word.
+    let files = WorkingDirPolicy {
+        allowed: vec![resolved.clone()],
+        forbidden: forbidden.to_vec(),
+        ..WorkingDirPolicy::default()
+    };
+    match files.check(&resolved) {
+        // Clients start codexec in any directory, also in `/` or the home directory. The user did
+        // not choose that one, so it is dropped without a warning.
         Err(DirRefusal::Forbidden(_)) if is_here => None,
-        Err(DirRefusal::Forbidden(by)) if found.starts_with(&by) => {
+        Err(DirRefusal::Forbidden(by)) if resolved.starts_with(&by) => {
             tracing::warn!(
-                "`files.allowed`: {} is left out: {} may never be used",
+                "`files.allowed`: {} is ignored: {} is never allowed",
                 path.display(),
                 by.display()
             );
             None
         }
-        Ok(_) | Err(DirRefusal::Forbidden(_) | DirRefusal::NotAllowed(_)) => Some(found),
+        Ok(_) | Err(DirRefusal::Forbidden(_) | DirRefusal::NotAllowed(_)) => Some(resolved),
     }
 }
 
-/// The path without links, as far as it is there.
-fn real(path: &Path) -> PathBuf {
+/// Resolves links in the part of the path that exists.
+fn resolve_links(path: &Path) -> PathBuf {
     for (index, ancestor) in path.ancestors().enumerate() {
-        if let Ok(found) = ancestor.canonicalize() {
+        if let Ok(resolved) = ancestor.canonicalize() {
             let depth = path.components().count();
-            return found.components().chain(path.components().skip(depth - index)).collect();
+            return resolved.components().chain(path.components().skip(depth - index)).collect();
         }
     }
     path.to_owned()

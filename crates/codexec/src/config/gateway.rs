@@ -1,14 +1,14 @@
-//! What all servers are held to, and whose files name them.
+//! Defaults for all MCP servers, and the clients whose files name servers.
 
 use std::time::Duration;
 
-use codexec_gateway::{Client, ProjectServers, Settings, TrustMode};
+use codexec_gateway::{ConfigOwner, GatewaySettings, ProjectServers, TrustMode};
 
 use super::{ConfigError, file, limits::within};
 
-/// What the settings say about all servers.
+/// Defaults for all MCP servers.
 #[derive(Clone, Debug)]
-pub(crate) struct Upstreams {
+pub(crate) struct UpstreamDefaults {
     startup_timeout: Duration,
     call_timeout: Duration,
     call_total_timeout: Duration,
@@ -19,17 +19,17 @@ pub(crate) struct Upstreams {
     trust: TrustMode,
 }
 
-/// Whose files are looked at.
+/// The clients whose files are searched for servers.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Discovery {
-    pub(crate) clients: Vec<Client>,
+pub(crate) struct DiscoverySettings {
+    pub(crate) clients: Vec<ConfigOwner>,
     pub(crate) has_project_files: bool,
     pub(crate) project_servers: ProjectServers,
 }
 
 const HOUR_MS: u64 = 3_600_000;
 
-pub(super) fn upstreams(file: &file::Gateway) -> Result<Upstreams, ConfigError> {
+pub(super) fn upstreams(file: &file::GatewaySection) -> Result<UpstreamDefaults, ConfigError> {
     let total = file.max_total_timeout_ms;
     let total = within("gateway.max-total-timeout-ms", total, 600_000, 1..=24 * HOUR_MS)?;
     let call =
@@ -47,7 +47,7 @@ pub(super) fn upstreams(file: &file::Gateway) -> Result<Upstreams, ConfigError> 
         Some(word) => TrustMode::parse(word).ok_or_else(|| ConfigError::Trust(word.clone()))?,
     };
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
-    Ok(Upstreams {
+    Ok(UpstreamDefaults {
         startup_timeout: Duration::from_millis(startup),
         call_timeout: Duration::from_millis(call),
         call_total_timeout: Duration::from_millis(total),
@@ -59,12 +59,12 @@ pub(super) fn upstreams(file: &file::Gateway) -> Result<Upstreams, ConfigError> 
     })
 }
 
-pub(super) fn discovery(file: &file::Discovery) -> Result<Discovery, ConfigError> {
-    let clients: Result<Vec<Client>, ConfigError> = match &file.clients {
-        None => Ok(Client::ALL.to_vec()),
+pub(super) fn discovery(file: &file::DiscoverySection) -> Result<DiscoverySettings, ConfigError> {
+    let clients: Result<Vec<ConfigOwner>, ConfigError> = match &file.clients {
+        None => Ok(ConfigOwner::ALL.to_vec()),
         Some(names) => names
             .iter()
-            .map(|name| Client::parse(name).ok_or_else(|| ConfigError::Client(name.clone())))
+            .map(|name| ConfigOwner::parse(name).ok_or_else(|| ConfigError::Client(name.clone())))
             .collect(),
     };
     let project_servers = match &file.project_servers {
@@ -75,16 +75,16 @@ pub(super) fn discovery(file: &file::Discovery) -> Result<Discovery, ConfigError
     };
     let is_on = file.enabled.unwrap_or(true);
     let clients = clients?;
-    Ok(Discovery {
+    Ok(DiscoverySettings {
         clients: if is_on { clients } else { Vec::new() },
         has_project_files: file.project_files.unwrap_or(true),
         project_servers,
     })
 }
 
-impl Upstreams {
-    pub(crate) fn applied_to(&self, settings: Settings) -> Settings {
-        Settings {
+impl UpstreamDefaults {
+    pub(crate) fn apply_to(&self, settings: GatewaySettings) -> GatewaySettings {
+        GatewaySettings {
             startup_timeout: self.startup_timeout,
             call_timeout: self.call_timeout,
             call_total_timeout: self.call_total_timeout,

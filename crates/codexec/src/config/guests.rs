@@ -1,14 +1,14 @@
-//! Which languages there are, their interpreters, and what guests find in their environment.
+//! The enabled languages, their interpreters, and the environment of guests.
 
 use std::path::{Path, PathBuf};
 
-use codexec_exec::Python;
+use codexec_exec::PythonSettings;
 use codexec_types::Language;
 
-use super::{ConfigError, Place, file};
+use super::{ConfigError, HostEnvironment, file};
 
-/// In the order in which we always name them.
-pub(super) fn languages(file: &file::Languages) -> Result<Vec<Language>, ConfigError> {
+/// Returns the enabled languages in the order of `Language::ALL`.
+pub(super) fn languages(file: &file::LanguagesSection) -> Result<Vec<Language>, ConfigError> {
     let Some(names) = &file.enabled else { return Ok(Language::ALL.to_vec()) };
     let named: Result<Vec<Language>, ConfigError> = names
         .iter()
@@ -21,9 +21,12 @@ pub(super) fn languages(file: &file::Languages) -> Result<Vec<Language>, ConfigE
     Ok(Language::ALL.into_iter().filter(|language| named.contains(language)).collect())
 }
 
-pub(super) fn python(file: &file::Python, place: &Place) -> Result<Python, ConfigError> {
-    let interpreter = whole("python.interpreter", file.interpreter.as_deref(), place)?;
-    let venv = whole("python.venv", file.venv.as_deref(), place)?;
+pub(super) fn python(
+    file: &file::PythonSection,
+    host: &HostEnvironment,
+) -> Result<PythonSettings, ConfigError> {
+    let interpreter = absolute_path("python.interpreter", file.interpreter.as_deref(), host)?;
+    let venv = absolute_path("python.venv", file.venv.as_deref(), host)?;
     if interpreter.is_some() && venv.is_some() {
         return Err(ConfigError::TwoPythons);
     }
@@ -33,33 +36,37 @@ pub(super) fn python(file: &file::Python, place: &Place) -> Result<Python, Confi
     };
     match preload.iter().find(|name| !name.split('.').all(is_identifier)) {
         Some(name) => Err(ConfigError::Module(name.clone())),
-        None => Ok(Python { interpreter, venv, preload }),
+        None => Ok(PythonSettings { interpreter, venv, preload }),
     }
 }
 
-pub(super) fn node(file: &file::Node, place: &Place) -> Result<Option<PathBuf>, ConfigError> {
-    whole("node.interpreter", file.interpreter.as_deref(), place)
+pub(super) fn node(
+    file: &file::NodeSection,
+    host: &HostEnvironment,
+) -> Result<Option<PathBuf>, ConfigError> {
+    absolute_path("node.interpreter", file.interpreter.as_deref(), host)
 }
 
-/// A name or a relative path would be found by where codexec happens to be started.
-pub(super) fn whole(
+/// Expands `~` and refuses relative paths, whose meaning would depend on where codexec starts.
+pub(super) fn absolute_path(
     key: &'static str,
     path: Option<&Path>,
-    place: &Place,
+    host: &HostEnvironment,
 ) -> Result<Option<PathBuf>, ConfigError> {
     let Some(path) = path else { return Ok(None) };
-    let path = place.expanded(path);
-    if path.is_absolute() { Ok(Some(path)) } else { Err(ConfigError::NotWhole { key, path }) }
+    let path = host.expand_home(path);
+    if path.is_absolute() { Ok(Some(path)) } else { Err(ConfigError::RelativePath { key, path }) }
 }
 
-/// A value is a text, or `env:NAME` for a variable of our own. One that is not set is left out.
+/// Returns the guests' variables. A value `env:NAME` is replaced by codexec's own variable, and
+/// left out if that is not set.
 pub(super) fn environment(
     file: &std::collections::BTreeMap<String, String>,
-    place: &Place,
+    host: &HostEnvironment,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut environment = Vec::new();
     for (name, value) in file {
-        if let Some(why) = refused(name) {
+        if let Some(why) = refusal_reason(name) {
             return Err(ConfigError::Variable { name: name.clone(), why });
         }
         if value.contains('\0') {
@@ -68,10 +75,10 @@ pub(super) fn environment(
         }
         match value.strip_prefix("env:") {
             None => environment.push((name.clone(), value.clone())),
-            Some(other) => match (place.variable)(other) {
+            Some(other) => match (host.variable)(other) {
                 Some(value) => environment.push((name.clone(), value)),
                 None => tracing::warn!(
-                    "`environment.{name}` is left out: {other} is not set in codexec's own \
+                    "`environment.{name}` is ignored: {other} is not set in codexec's own \
                      environment"
                 ),
             },
@@ -80,8 +87,8 @@ pub(super) fn environment(
     Ok(environment)
 }
 
-/// Why guests may not get a variable of this name.
-fn refused(name: &str) -> Option<&'static str> {
+/// Returns why guests may not get a variable of this name.
+fn refusal_reason(name: &str) -> Option<&'static str> {
     if !is_identifier(name) {
         return Some("a name has letters, digits and `_`, and does not begin with a digit");
     }

@@ -5,8 +5,8 @@ use codexec_types::Limits;
 
 use super::{ConfigError, file};
 
-/// What an execution gets, and the longest time that one may ask for.
-pub(super) fn limits(file: &file::Limits) -> Result<(Limits, Duration), ConfigError> {
+/// Returns the limits of an execution, and the longest time that a request may ask for.
+pub(super) fn limits(file: &file::LimitsSection) -> Result<(Limits, Duration), ConfigError> {
     let default = Limits::DEFAULT;
     let max_ms = within("limits.max-timeout-ms", file.max_timeout_ms, 300_000, 1..=86_400_000)?;
     let wall_ms = within("limits.timeout-ms", file.timeout_ms, 30_000.min(max_ms), 1..=max_ms)?;

@@ -1,17 +1,17 @@
-use codexec_server::Budget;
+use codexec_server::TextBudget;
 
 use super::{ConfigError, file, limits::within};
 
-/// Both ends together never exceed the whole.
-pub(super) fn budget(file: &file::Replies) -> Result<Budget, ConfigError> {
-    let usual = Budget::DEFAULT;
+/// Returns the reply budget. Head and tail together never exceed the whole.
+pub(super) fn budget(file: &file::RepliesSection) -> Result<TextBudget, ConfigError> {
+    let usual = TextBudget::DEFAULT;
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let max = within("replies.max-chars", file.max_chars, usual.chars as u64, 100..=1_000_000)?;
-    // Where only the whole is said, the ends keep their share of it.
+    // If only `max-chars` is set, head and tail keep their default share of it.
     let share = |end: usize| (end as u64).saturating_mul(max) / (usual.chars as u64);
     let beside_tail = max.saturating_sub(file.tail.unwrap_or(0));
     let head = within("replies.head", file.head, share(usual.head).min(beside_tail), 0..=max)?;
     let tail =
         within("replies.tail", file.tail, share(usual.tail).min(max - head), 0..=max - head)?;
-    Ok(Budget { chars: count(max), head: count(head), tail: count(tail) })
+    Ok(TextBudget { chars: count(max), head: count(head), tail: count(tail) })
 }

@@ -1,10 +1,10 @@
-//! The settings of the systems that we replace: those that have a meaning of their own here, and
-//! how theirs are read into ours.
+//! Settings for the four seeds, the systems that codexec replaces. `config.toml` has a section for
+//! three of them; the submodules translate a seed's own settings into codexec's.
 
-pub(crate) mod files;
-pub(crate) mod form;
 pub(crate) mod inherited;
+pub(crate) mod settings_files;
 pub(crate) mod table;
+pub(crate) mod value_format;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,26 +12,35 @@ use std::time::Duration;
 use codexec_server::{BridgeSettings, ExecutorSettings, OutputMode, ProxySettings, Seeds};
 use codexec_types::ToolPattern;
 
-use super::{ConfigError, File, Place, file, guests::whole, limits::within};
+use super::{
+    ConfigError, ConfigFile, HostEnvironment, file, guests::absolute_path, limits::within,
+};
 
-/// Where Code Executor MCP has it.
+/// The default path of Code Executor MCP.
 const AUDIT_LOG: &str = "~/.code-executor/audit-logs/audit.jsonl";
-/// The longest that MCPProxy lets a request ask for.
+/// The longest timeout that MCPProxy accepts in a request.
 const MAX_PROXY_MS: u64 = 600_000;
 
-/// `max_wall`: what no request gets more than, whichever toolset it uses.
-pub(super) fn seeds(file: &File, max_wall: Duration, place: &Place) -> Result<Seeds, ConfigError> {
+/// Returns the seeds' settings. `max_wall` bounds the time of every request, in any toolset.
+pub(super) fn seeds(
+    file: &ConfigFile,
+    max_wall: Duration,
+    host: &HostEnvironment,
+) -> Result<Seeds, ConfigError> {
     let max_ms = u64::try_from(max_wall.as_millis()).unwrap_or(u64::MAX);
     Ok(Seeds {
-        executor: executor(&file.code_executor, place)?,
+        executor: executor(&file.code_executor, host)?,
         bridge: bridge(&file.code_execution_mode, max_ms)?,
-        proxy: proxy(&file.mcpproxy, max_ms, place)?,
+        proxy: proxy(&file.mcpproxy, max_ms, host)?,
     })
 }
 
-fn executor(file: &file::CodeExecutor, place: &Place) -> Result<ExecutorSettings, ConfigError> {
+fn executor(
+    file: &file::CodeExecutorSection,
+    host: &HostEnvironment,
+) -> Result<ExecutorSettings, ConfigError> {
     let path = |key, path: &Path| {
-        let path = whole(key, Some(path), place)?;
+        let path = absolute_path(key, Some(path), host)?;
         Ok::<_, ConfigError>(path.unwrap_or_default())
     };
     let projects: Result<Vec<PathBuf>, ConfigError> =
@@ -48,7 +57,10 @@ fn executor(file: &file::CodeExecutor, place: &Place) -> Result<ExecutorSettings
     Ok(ExecutorSettings { projects: projects?, audit_log, allowed_tools })
 }
 
-fn bridge(file: &file::CodeExecutionMode, max_ms: u64) -> Result<BridgeSettings, ConfigError> {
+fn bridge(
+    file: &file::CodeExecutionModeSection,
+    max_ms: u64,
+) -> Result<BridgeSettings, ConfigError> {
     let usual = BridgeSettings::default();
     let usual_ms = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
     let most = usual_ms(usual.max_timeout).min(max_ms);
@@ -67,7 +79,11 @@ fn bridge(file: &file::CodeExecutionMode, max_ms: u64) -> Result<BridgeSettings,
     })
 }
 
-fn proxy(file: &file::Mcpproxy, max_ms: u64, place: &Place) -> Result<ProxySettings, ConfigError> {
+fn proxy(
+    file: &file::McpproxySection,
+    max_ms: u64,
+    host: &HostEnvironment,
+) -> Result<ProxySettings, ConfigError> {
     let usual = ProxySettings::default();
     let most = max_ms.min(MAX_PROXY_MS);
     let usual_ms = u64::try_from(usual.timeout.as_millis()).unwrap_or(u64::MAX).min(most);
@@ -78,10 +94,10 @@ fn proxy(file: &file::Mcpproxy, max_ms: u64, place: &Place) -> Result<ProxySetti
     Ok(ProxySettings {
         is_enabled: file.enabled.unwrap_or(usual.is_enabled),
         timeout: Duration::from_millis(timeout),
-        // 0 is as many as our own settings allow.
+        // 0 means only the limit in `limits.tool-calls`.
         max_tool_calls: u32::try_from(calls).ok().filter(|calls| *calls > 0),
         tools_limit: usize::try_from(tools).unwrap_or(usual.tools_limit),
-        scripts: whole("mcpproxy.scripts", file.scripts.as_deref(), place)?,
+        scripts: absolute_path("mcpproxy.scripts", file.scripts.as_deref(), host)?,
     })
 }
 

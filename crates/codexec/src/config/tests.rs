@@ -2,19 +2,19 @@ use codexec_types::Limits;
 
 use super::*;
 
-fn place() -> Place {
-    Place {
+fn host() -> HostEnvironment {
+    HostEnvironment {
         cores: 2,
         user_home: Some("/home/ann".into()),
-        state: "/home/ann/.codexec".into(),
-        here: None,
+        state_dir: "/home/ann/.codexec".into(),
+        current_dir: None,
         variable: |name| (name == "TOKEN_OF_OURS").then(|| "t0p".to_owned()),
     }
 }
 
 fn config(text: &str) -> Result<Config, String> {
-    let file: File = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-    Config::new(&file, &place()).map_err(|error| error.to_string())
+    let file: ConfigFile = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    Config::new(&file, &host()).map_err(|error| error.to_string())
 }
 
 #[track_caller]
@@ -28,7 +28,7 @@ fn check(text: &str, expected: &str) {
 }
 
 #[track_caller]
-fn refused(text: &str, expected: &str) {
+fn check_refused(text: &str, expected: &str) {
     assert_eq!(config(text).expect_err("refused"), expected);
 }
 
@@ -41,24 +41,24 @@ fn settings() {
 }
 
 #[test]
-fn wrong_settings_say_how_to_write_them() {
-    refused(
+fn invalid_settings_are_explained() {
+    check_refused(
         "[sandbox]\nlowered = ['walls']",
         "`sandbox.lowered` names \"walls\"; the layers are user, pid, mount, network, ipc, uts, \
          cgroup-namespace, root, landlock, capabilities, no-new-privileges, rlimits, seccomp, cgroup",
     );
-    refused(
+    check_refused(
         "colour = 1",
         "unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, `files`, \
          `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, \
          `gateway`, `discovery`, `logs`, `replies`, `code-executor`, `code-execution-mode`, \
          `mcpproxy`, `servers`",
     );
-    refused("[tools]\nallowed = ['github']", "`tools.allowed`");
+    check_refused("[tools]\nallowed = ['github']", "`tools.allowed`");
 }
 
 #[test]
-fn what_is_kept_of_executions() {
+fn log_retention_and_durability() {
     let logs = |text: &str| config(text).expect("valid").logs;
     let days = |days: u64| std::time::Duration::from_secs(days * 24 * 60 * 60);
     let default = logs("");
@@ -69,21 +69,22 @@ fn what_is_kept_of_executions() {
     let other = logs("[logs]\ndurability = 'power'\nsuccess-days = 1\nmax-mib = 16");
     assert_eq!(other.durability, codexec_store::Durability::Power);
     assert_eq!((other.retention.success, other.retention.max_bytes), (days(1), 16 << 20));
-    refused(
+    check_refused(
         "[logs]\ndurability = 'hope'",
         "`logs.durability` is \"hope\"; write \"process\" or \"power\"",
     );
-    refused(
+    check_refused(
         "[logs]\nsession-days = 0",
         "`logs.session-days = 0` is out of range; it must be 1 to 36500",
     );
 }
 
 #[test]
-fn what_all_servers_are_held_to() {
+fn defaults_for_all_servers() {
     let settings = |text: &str| {
-        let settings = codexec_gateway::Settings::new(Vec::new(), codexec_gateway::Warden::none());
-        config(text).expect("valid").upstreams.applied_to(settings)
+        let settings =
+            codexec_gateway::GatewaySettings::new(Vec::new(), codexec_gateway::Warden::none());
+        config(text).expect("valid").upstreams.apply_to(settings)
     };
     let shown = |text: &str| {
         let s = settings(text);
@@ -104,7 +105,7 @@ fn what_all_servers_are_held_to() {
                max-concurrency = 4\nmax-total-concurrency = 5\nqueue = 6\nqueue-wait-ms = 7\n\
                trust = 'manual'";
     assert_eq!(shown(all), "1ms 2ms 3ms 4 5 6 7ms manual");
-    refused(
+    check_refused(
         "[gateway]\ntrust = 'x'",
         "`gateway.trust` is \"x\"; write \"auto\", \"ask\" or \"manual\"",
     );
@@ -117,7 +118,7 @@ fn without_settings_every_limit_is_the_default() {
     assert_eq!(policy.max_wall.as_secs(), 300);
 }
 
-/// Both ends of the range are fine, one beyond either is not.
+/// Both ends of each range are accepted, one beyond either end is not.
 #[test]
 fn every_limit_has_a_floor_and_a_ceiling() {
     for (table, key, min, max) in [
@@ -150,7 +151,7 @@ fn every_limit_has_a_floor_and_a_ceiling() {
             if value > max + 1 {
                 continue;
             }
-            refused(
+            check_refused(
                 &format!("[{table}]\n{key} = {value}"),
                 &format!("`{table}.{key} = {value}` is out of range; it must be {floor} to {max}"),
             );
@@ -159,7 +160,7 @@ fn every_limit_has_a_floor_and_a_ceiling() {
 }
 
 #[test]
-fn each_limit_is_its_own() {
+fn limits_are_set_independently() {
     let text = "[limits]\ntimeout-ms = 1\ncpu-s = 2\nmemory-mib = 33\nprocesses = 9\n\
                 open-files = 140\ndisk-mib = 3\ndisk-files = 70\noutput-kib = 4\ntool-calls = 5";
     let limits = config(text).expect("valid").policy.limits;
@@ -184,18 +185,18 @@ fn languages_are_enabled_by_name() {
     let two = enabled("[languages]\nenabled = ['py', 'typescript', 'python']");
     assert_eq!(two, [Language::TypeScript, Language::Python]);
     let all = "typescript, javascript, python, bash, node";
-    refused(
+    check_refused(
         "[languages]\nenabled = ['cobol']",
         &format!("`languages.enabled` names \"cobol\"; the languages are {all}"),
     );
-    refused(
+    check_refused(
         "[languages]\nenabled = []",
         &format!("`languages.enabled` is empty; name at least one of {all}"),
     );
 }
 
 #[test]
-fn interpreters_are_whole_paths() {
+fn interpreters_need_absolute_paths() {
     let default = config("").expect("valid");
     assert_eq!((default.python.interpreter, default.python.venv, default.node), (None, None, None));
     assert_eq!(default.python.preload, ["numpy", "pandas"]);
@@ -211,20 +212,20 @@ fn interpreters_are_whole_paths() {
         config("[python]\nvenv = '/srv/venv'\npreload = []").expect("valid").python.venv,
         Some("/srv/venv".into())
     );
-    refused(
+    check_refused(
         "[python]\ninterpreter = '/a'\nvenv = '/b'",
         "`python.interpreter` and `python.venv` are both set; keep one",
     );
     for (table, key) in [("python", "interpreter"), ("python", "venv"), ("node", "interpreter")] {
-        refused(
+        check_refused(
             &format!("[{table}]\n{key} = 'bin/x'"),
             &format!(
-                "`{table}.{key} = \"bin/x\"` is not a whole path; write it from `/` or `~/` on"
+                "`{table}.{key} = \"bin/x\"` is not an absolute path; start it with `/` or `~/`"
             ),
         );
     }
     for name in ["", "1x", "os.", ".os", "a b", "os;import x", "os..path"] {
-        refused(
+        check_refused(
             &format!("[python]\npreload = ['json', '{name}']"),
             &format!(
                 "`python.preload` names {name:?}; write modules like \"numpy\" or \"os.path\""
@@ -234,7 +235,7 @@ fn interpreters_are_whole_paths() {
 }
 
 #[test]
-fn the_environment_has_texts_and_references() {
+fn environment_values_are_literal_or_references() {
     let config = config(
         "[environment]\nTZ = 'UTC'\nTOKEN = 'env:TOKEN_OF_OURS'\nMISSING = 'env:NOT_SET'\n_a1 = ''",
     );
@@ -245,7 +246,7 @@ fn the_environment_has_texts_and_references() {
 }
 
 #[test]
-fn names_that_change_more_than_the_code_are_refused() {
+fn dangerous_environment_names_are_refused() {
     let own = "codexec sets it itself";
     let loads = "it changes what every program loads";
     let python = "it changes how Python starts; use the settings of [python]";
@@ -267,24 +268,24 @@ fn names_that_change_more_than_the_code_are_refused() {
         ("", written),
         ("Ä", written),
     ] {
-        refused(
+        check_refused(
             &format!("[environment]\n'{name}' = 'x'"),
             &format!("`environment.{name}` cannot be given to code: {why}"),
         );
     }
-    refused(
+    check_refused(
         "[environment]\nA = \"x\\u0000y\"",
         "`environment.A` cannot be given to code: its value has a NUL character; remove it",
     );
 }
 
 #[test]
-fn the_example_file_says_the_defaults() {
+fn the_example_file_matches_the_defaults() {
     let text = include_str!("../../../../docs/examples/config.toml");
-    let named: File = toml::from_str(text).expect("the example is valid");
+    let named: ConfigFile = toml::from_str(text).expect("the example is valid");
     let dir = tempfile::tempdir().expect("a directory");
-    let place = Place { here: Some(dir.path().to_owned()), ..place() };
-    let (named, default) = (Config::new(&named, &place), Config::new(&File::default(), &place));
+    let host = HostEnvironment { current_dir: Some(dir.path().to_owned()), ..host() };
+    let (named, default) = (Config::new(&named, &host), Config::new(&ConfigFile::default(), &host));
     let (named, default) = (named.expect("valid"), default.expect("valid"));
     assert_eq!(named.policy.files.allowed.len(), 1);
     assert_eq!(format!("{named:?}"), format!("{default:?}"));

@@ -6,31 +6,31 @@ fn words(line: &str) -> Vec<String> {
     line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// What a command line means, in one line.
+/// Describes the meaning of a command line in one line.
 fn meaning(line: &str) -> String {
-    match wish::parse(words(line)) {
-        Ok(Wish::Usage) => "usage".to_owned(),
-        Ok(Wish::AllTools { is_pretty }) => format!("all tools {is_pretty}"),
-        Ok(Wish::Show { files }) => format!("show {}", files.join(" ")),
-        Ok(Wish::Ask { ask, is_pretty }) => {
+    match request::parse(words(line)) {
+        Ok(McpRequest::Usage) => "usage".to_owned(),
+        Ok(McpRequest::AllTools { is_pretty }) => format!("all tools {is_pretty}"),
+        Ok(McpRequest::Show { files }) => format!("show {}", files.join(" ")),
+        Ok(McpRequest::Ask { ask, is_pretty }) => {
             format!("{} {is_pretty}", serde_json::to_string(&ask).expect("an ask"))
         }
-        Ok(Wish::Prompt { server, name, given }) => {
-            let flags: Vec<String> = given.flags.into_iter().map(|flag| flag.name).collect();
+        Ok(McpRequest::Prompt { server, name, options }) => {
+            let flags: Vec<String> = options.flags.into_iter().map(|flag| flag.name).collect();
             format!("prompt {server} {name} {}", flags.join(" "))
         }
-        Ok(Wish::Call { target, given }) => {
-            let flags: Vec<String> = given
+        Ok(McpRequest::Call { target, options }) => {
+            let flags: Vec<String> = options
                 .flags
                 .iter()
                 .map(|flag| format!("{}={}", flag.name, flag.value.as_deref().unwrap_or("(alone)")))
                 .collect();
-            let json = match given.json {
+            let json = match options.json {
                 None => String::new(),
                 Some(JsonSource::Stdin) => " stdin".to_owned(),
                 Some(JsonSource::Text(text)) => format!(" {text}"),
             };
-            let pretty = if given.is_pretty { " pretty" } else { "" };
+            let pretty = if options.is_pretty { " pretty" } else { "" };
             format!("{target:?} {}{json}{pretty}", flags.join(" "))
         }
         Err(message) => format!("error: {message}"),
@@ -98,33 +98,39 @@ fn questions() {
 }
 
 #[test]
-fn wrong_usage_teaches() {
-    check("", "error: say what to call, like mcp github get_issue --id 1");
-    check("github", "error: say which tool of that server, like mcp github get_issue");
-    check("github --x 1", "error: say which tool of that server, like mcp github get_issue");
+fn wrong_usage_is_explained() {
+    check("", "error: no tool is named; write for example mcp github get_issue --id 1");
+    check(
+        "github",
+        "error: no tool of that server is named; write for example mcp github get_issue",
+    );
+    check(
+        "github --x 1",
+        "error: no tool of that server is named; write for example mcp github get_issue",
+    );
     check("a b 5", "error: \"5\" has no name; write --name 5, or --json '{..}'");
     check("a b --json", "error: --json takes JSON, or - for standard input");
-    check("--x", "error: --x comes before any server");
-    check("call", "error: say which tool, like mcp call github.get_issue");
-    check("search", "error: say what the tool should do, like mcp search create issue");
+    check("--x", "error: --x comes before the server's name");
+    check("call", "error: no tool is named; write for example mcp call github.get_issue");
+    check("search", "error: no search words; write for example mcp search create issue");
     check("search x --limit many", "error: --limit takes a number from 1 to 1000");
     check("search x --limit", "error: --limit takes a number from 1 to 1000");
     check("tools a b", "error: mcp tools takes one server, or none for all");
     check("schema", "error: mcp schema takes one tool, like github.get_issue");
-    check("tools --all", "error: --all is not known here");
-    check("a b -- x", "error: a flag without a name");
+    check("tools --all", "error: unknown flag --all");
+    check("a b -- x", "error: `--` is not a flag; write --name value");
 }
 
-fn given(line: &str) -> Given {
-    match wish::parse(words(&format!("a b {line}"))) {
-        Ok(Wish::Call { given, .. }) => given,
+fn options(line: &str) -> CallOptions {
+    match request::parse(words(&format!("a b {line}"))) {
+        Ok(McpRequest::Call { options, .. }) => options,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn a_schema_is_asked_for_only_when_a_text_could_be_something_else() {
-    let needs = |line: &str| typed::needs_schema(&given(line).flags);
+fn the_schema_is_requested_only_for_ambiguous_values() {
+    let needs = |line: &str| flag_values::needs_schema(&options(line).flags);
     for line in ["--x 5", "--x true", "--x null", "--x [1]", "--x {a", "--x 1e3", "--a-b c"] {
         assert!(needs(line), "{line}");
     }
@@ -134,7 +140,7 @@ fn a_schema_is_asked_for_only_when_a_text_could_be_something_else() {
 }
 
 #[test]
-fn values_have_the_type_that_the_tool_wants() {
+fn values_get_the_types_in_the_schema() {
     let schema = json!({"properties": {
         "text": {"type": "string"},
         "n": {"type": "integer"},
@@ -149,7 +155,7 @@ fn values_have_the_type_that_the_tool_wants() {
         "free": {},
     }});
     let check = |line: &str, expected: &str| {
-        let args = typed::arguments(&given(line).flags, Some(&schema));
+        let args = flag_values::convert_flags(&options(line).flags, Some(&schema));
         assert_eq!(Value::Object(args).to_string(), expected, "{line}");
     };
     check("--text 5", r#"{"text":"5"}"#);
@@ -170,32 +176,33 @@ fn values_have_the_type_that_the_tool_wants() {
 }
 
 #[test]
-fn without_a_schema_json_is_json() {
-    let args = typed::arguments(&given("--a 5 --b x --c --d {} --e 1 --e x").flags, None);
+fn without_a_schema_values_are_parsed_as_json() {
+    let args =
+        flag_values::convert_flags(&options("--a 5 --b x --c --d {} --e 1 --e x").flags, None);
     assert_eq!(Value::Object(args), json!({"a": 5, "b": "x", "c": true, "d": {}, "e": [1, "x"]}));
 }
 
 #[test]
-fn results_are_text_or_one_line() {
+fn strings_print_raw_and_json_on_one_line() {
     let text = |json: &str, is_pretty| {
-        Output::Json { json: Json::parse(json.to_owned()).expect("json"), is_pretty }.text()
+        CommandOutput::Json { json: Json::parse(json.to_owned()).expect("json"), is_pretty }.text()
     };
     assert_eq!(text("\"a\\nb\"", false), "a\nb\n");
     assert_eq!(text("{\"a\": [1,\n 2]}", false), "{\"a\":[1,2]}\n");
     assert_eq!(text("{\"a\":1}", true), "{\n  \"a\": 1\n}\n");
     let found = Json::parse(r#"[{"server":"a","tool":"b","name":"x"},{}]"#.to_owned());
-    assert_eq!(names(&found.expect("json")).text(), r#"["a.b"]"#);
+    assert_eq!(tool_names(&found.expect("json")).text(), r#"["a.b"]"#);
 }
 
 #[test]
-fn failures_have_their_code() {
+fn errors_print_their_code() {
     let error = CallError::new(codexec_types::CallCode::ToolNotFound, "no such tool");
-    assert_eq!(Failure::Refused(error).to_string(), "TOOL_NOT_FOUND: no such tool");
+    assert_eq!(McpCommandError::Refused(error).to_string(), "TOOL_NOT_FOUND: no such tool");
 }
 
 #[test]
-fn pictures_are_shown_by_name() {
+fn images_are_shown_by_file_name() {
     check("show a.png b.jpg", "show a.png b.jpg");
-    check("show", "error: say which picture, like mcp show plot.png");
+    check("show", "error: no image is named; write for example mcp show plot.png");
     check("show --help", "usage");
 }

@@ -1,29 +1,29 @@
 pub(super) const USAGE: &str = r#"mcp: call tools of MCP servers from bash
 
   mcp <server> <tool> [--name value]... [--json '{..}']   call a tool
-  mcp call <server.tool> [--name value]... [--json ..]    the same, by one name
-  mcp search <words...> [--limit N] [--server S]          the best tools for a task; also
+  mcp call <server.tool> [--name value]... [--json ..]    the same, with one name
+  mcp search <words...> [--limit N] [--server S]          find tools for a task; also
              [--read-only | --safe | --destructive]       --detail names, summary or full
-  mcp tools [server]                                      the names of all tools
-  mcp schema <server.tool>                                one tool's whole definition
-  mcp resources [server], mcp templates [server]          what can be read
-  mcp read <server> <uri>                                 read it
-  mcp prompts [server]                                    the prompts there are
-  mcp prompt <server> <name> [--name value]...            one prompt's messages
-  mcp show <picture.png>...                               give pictures back with the result
-  mcp help [server | server.tool]                         how to use it, in words
+  mcp tools [server]                                      list tool names
+  mcp schema <server.tool>                                show a tool's full definition
+  mcp resources [server], mcp templates [server]          list resources or their templates
+  mcp read <server> <uri>                                 read a resource
+  mcp prompts [server]                                    list prompts
+  mcp prompt <server> <name> [--name value]...            get a prompt's messages
+  mcp show <image.png>...                                 return images with the result
+  mcp help [server | server.tool]                         explain a server or a tool
 
 Arguments of a tool:
-  --name value, --name=value   the tool's schema says whether 5 is a number or a text
-  --name                       alone: true
-  --name a --name b            several times: an array
-  --json '{"id": 1}'           all of them as JSON; --json - reads standard input;
-                               a flag beside it wins
+  --name value, --name=value   the tool's schema decides whether 5 is a number or a string
+  --name                       without a value: true
+  --name a --name b            repeated: an array
+  --json '{"id": 1}'           all arguments as JSON; --json - reads standard input;
+                               other flags win over it
 
-Prints the result: a text as it is, anything else as JSON on one line (--pretty: indented).
+Prints the result: a string as it is, anything else as JSON on one line (--pretty: indented).
 Errors go to standard error as `mcp: CODE: message`.
-A server with the name of one of these words is called by `mcp call`.
-Exit code: 0 done, 1 the tool or the host said no, 2 wrong usage.
+If a server's name is one of the words above, use `mcp call`.
+Exit code: 0 success, 1 the call failed, 2 wrong usage.
 
 Examples:
   mcp github get_issue --owner rust-lang --repo rust --number 1 | jq -r .title

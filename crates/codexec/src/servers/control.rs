@@ -1,4 +1,4 @@
-//! A word to every codexec that runs: a file in a folder that they all watch.
+//! Requests to every running codexec: files in a folder that all of them watch.
 
 use std::io::Write as _;
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
@@ -18,11 +18,11 @@ pub(crate) fn ask_for_restart(home: &Path, name: &ServerName) -> std::io::Result
     let path = folder(home)?.join(format!("{RESTART}{name}"));
     let mut options = std::fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // Closing what was opened for writing is what the others see.
+    // The watchers react to IN_CLOSE_WRITE.
     file.write_all(b"\n")
 }
 
-/// The servers to restart, among paths that have changed.
+/// Returns the servers to restart, from the paths that changed.
 pub(super) fn restarts<'a>(
     folder: &'a Path,
     changed: impl Iterator<Item = &'a PathBuf>,

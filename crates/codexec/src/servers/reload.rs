@@ -1,39 +1,39 @@
-//! Following the files while we serve.
+//! Reloads the server files when they change.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use codexec_gateway::{Parsed, Watch};
+use codexec_gateway::{FileWatcher, ParsedConfig};
 use codexec_server::App;
 
-use super::{Sources, control, used, waiting};
-use crate::config::Allowed;
+use super::{ServerSources, control, enabled_configs, waiting_names};
+use crate::config::AllowedTools;
 
-/// How often files are looked at where changes are not told.
-const POLL: Duration = Duration::from_secs(2);
+/// The polling interval where inotify does not work.
+const POLL_INTERVAL: Duration = Duration::from_secs(2);
 
-/// What is needed to go on with changed files.
-pub(crate) struct Reload {
-    pub(crate) sources: Sources,
-    /// What they said last.
-    pub(crate) now: Parsed,
-    pub(crate) allowed: Allowed,
+/// The state needed to reload the server files.
+pub(crate) struct Reloader {
+    pub(crate) sources: ServerSources,
+    /// The last content of the files.
+    pub(crate) now: ParsedConfig,
+    pub(crate) allowed: AllowedTools,
     pub(crate) home: PathBuf,
 }
 
-impl Reload {
-    /// Ends with the task it runs in.
+impl Reloader {
+    /// Follows the files until its task is aborted.
     pub(crate) async fn follow(mut self, app: Arc<App>) {
-        self.tell(&app);
+        self.publish(&app);
         let folder = control::folder(&self.home).unwrap_or_else(|_| self.home.join("control"));
-        let (files, mut folders) = self.sources.watched();
+        let (files, mut folders) = self.sources.paths_to_watch();
         folders.push(folder.clone());
-        let mut watch = told(Watch::new(files, folders));
+        let mut watch = or_warn(FileWatcher::new(files, folders));
         loop {
             let changed = match &mut watch {
-                Some(watching) => match told(watching.changed().await) {
+                Some(watching) => match or_warn(watching.next_changes().await) {
                     Some(changed) => changed,
                     None => {
                         watch = None;
@@ -41,25 +41,25 @@ impl Reload {
                     }
                 },
                 None => {
-                    tokio::time::sleep(POLL).await;
+                    tokio::time::sleep(POLL_INTERVAL).await;
                     HashSet::new()
                 }
             };
             let restarts = control::restarts(&folder, changed.iter());
             for name in &restarts {
                 let is_there = app.gateway.restart(name).await;
-                tracing::info!(server = %name, is_there, "asked to restart it");
+                tracing::info!(server = %name, is_there, "restart requested");
             }
             if changed.len() != restarts.len() || changed.is_empty() {
-                let Some(next) = self.again(&app).await else { return };
+                let Some(next) = self.reread(&app).await else { return };
                 self = next;
             }
         }
     }
 
-    /// Reads all files and applies what has changed.
-    async fn again(mut self, app: &App) -> Option<Reload> {
-        // Files of other programs may be large, or on a slow disk.
+    /// Reads all files again and applies the changes. Returns `None` if reading panicked.
+    async fn reread(mut self, app: &App) -> Option<Reloader> {
+        // Other programs' files may be large, or on a slow disk.
         let read = tokio::task::spawn_blocking(move || {
             let now = self.sources.read();
             (self, now)
@@ -69,40 +69,42 @@ impl Reload {
             return Some(reload);
         }
         for problem in now.problems.iter().filter(|known| !reload.now.problems.contains(known)) {
-            tracing::warn!(%problem, "in a file that names servers");
+            tracing::warn!(%problem, "problem in a server file");
         }
-        for name in waiting(&now).iter().filter(|name| !waiting(&reload.now).contains(name)) {
-            tracing::warn!(server = name, "it waits for `codexec servers approve {name}`");
+        for name in
+            waiting_names(&now).iter().filter(|name| !waiting_names(&reload.now).contains(name))
+        {
+            tracing::warn!(server = name, "the server waits for `codexec servers approve {name}`");
         }
-        let servers = used(&now);
+        let servers = enabled_configs(&now);
         let names: Vec<_> = servers.iter().map(|server| server.name.clone()).collect();
-        match reload.allowed.tools_of(&names) {
-            Ok(tools) => app.in_force.set_tools(tools),
-            Err(error) => tracing::warn!(%error, "the tools that code may call stay as they are"),
+        match reload.allowed.filter_for(&names) {
+            Ok(tools) => app.live_settings.set_tools(tools),
+            Err(error) => tracing::warn!(%error, "the allowed tools stay unchanged"),
         }
-        tracing::info!(servers = names.len(), "the files that name servers have changed");
+        tracing::info!(servers = names.len(), "server files have changed");
         app.gateway.reconfigure(servers).await;
         reload.now = now;
-        reload.tell(app);
+        reload.publish(app);
         Some(reload)
     }
 
-    /// Tells whoever asks what is wrong, and what waits.
-    pub(crate) fn tell(&self, app: &App) {
-        app.in_force.set_problems(problems(&self.now));
-        app.in_force.set_waiting(waiting(&self.now));
+    /// Publishes problems and waiting servers to the app.
+    pub(crate) fn publish(&self, app: &App) {
+        app.live_settings.set_problems(problems(&self.now));
+        app.live_settings.set_pending_servers(waiting_names(&self.now));
     }
 }
 
-fn problems(parsed: &Parsed) -> Vec<String> {
+fn problems(parsed: &ParsedConfig) -> Vec<String> {
     parsed.problems.iter().map(ToString::to_string).collect()
 }
 
-/// Without inotify, or where it has no room left, we go on worse.
-fn told<T>(result: std::io::Result<T>) -> Option<T> {
+/// Logs an inotify failure, for example a reached watch limit; the caller then polls.
+fn or_warn<T>(result: std::io::Result<T>) -> Option<T> {
     result
         .inspect_err(|error| {
-            tracing::warn!(%error, "changes of files are not told here; they are looked at instead");
+            tracing::warn!(%error, "cannot watch files for changes; polling instead");
         })
         .ok()
 }

@@ -110,7 +110,7 @@ fn cfg_6_what_a_projects_files_name_waits() {
     }
     let mut client = checkout.client();
     let found = client.call("search_tools", &json!({"query": ""})).fine();
-    let note = "[servers that wait for the user's approval: s0, s1, s2, ..; the user runs `codexec \
+    let note = "[servers waiting for the user's approval: s0, s1, s2, ..; the user runs `codexec \
                 servers approve` in this project]";
     assert!(found.ends_with(note), "{found}");
     let waiting = &health(&mut client)["waiting_for_approval"]["servers"];
@@ -143,7 +143,10 @@ fn cfg_6_a_planted_or_changed_file_starts_nothing() {
         shown.starts_with("server helper: its entry in PROJECT/.mcp.json:1 is new\n"),
         "{shown}"
     );
-    assert!(shown.ends_with("server helper: approved; it starts when it is needed\n"), "{shown}");
+    assert!(
+        shown.ends_with("server helper: approved; codexec starts it when it is needed\n"),
+        "{shown}"
+    );
     until_servers(&mut client, &["helper"]);
     let process = process_of(&mut client, "helper");
     let who: Value =
@@ -224,13 +227,13 @@ fn cfg_9_a_home_or_settings_that_others_can_write_are_refused() {
     check(None);
     chmod(&state, 0o777);
     check(Some(
-        "STATE can be written by others (mode 777), who could make codexec run anything; look \
-         through what is in it, then close it with `chmod 700 STATE`",
+        "STATE can be written by others (mode 777), who could make codexec run anything; \
+         check its contents, then run `chmod 700 STATE`",
     ));
     chmod(&state, 0o700);
     chmod(&state.join("config.toml"), 0o666);
     check(Some(
-        "STATE/config.toml can be written by others (mode 666); look through it, then close it with \
+        "STATE/config.toml can be written by others (mode 666); check its contents, then run \
          `chmod 600 STATE/config.toml`",
     ));
     chmod(&state.join("config.toml"), 0o644);
@@ -239,5 +242,5 @@ fn cfg_9_a_home_or_settings_that_others_can_write_are_refused() {
     std::fs::write(&planted, "").expect("written");
     let refused = checkout.run(&["exec", "--config", "own.toml", "1"]);
     let said = String::from_utf8(refused.stderr).expect("UTF-8");
-    assert!(said.contains("where code may write; move it"), "{said}");
+    assert!(said.contains("which code may write; move it"), "{said}");
 }

@@ -120,7 +120,7 @@ fn ord_4_what_one_execution_makes_us_keep_is_bounded() {
         catch (error) { return saved + ' ' + error.message }";
     let call = json!({"code": code, "timeout_ms": 60_000});
     let said = client.call("execute_code", &call).fine();
-    assert!(said.contains("this execution has made codexec keep as much as it may"), "{said}");
+    assert!(said.contains("this execution has used its storage allowance"), "{said}");
     let saved: u32 = said.split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
     assert!((5..20).contains(&saved), "{said}");
     // The next one has its own.

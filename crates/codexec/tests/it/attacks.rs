@@ -6,9 +6,9 @@ pub(crate) mod bench;
 mod case;
 mod drive;
 pub(crate) mod host;
-mod kept;
 pub(crate) mod recorder;
 mod steps;
+mod toolset_steps;
 mod verdict;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};

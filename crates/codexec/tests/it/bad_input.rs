@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Said};
+use crate::support::{Client, ToolText};
 
 fn client() -> Client {
     Client::start(&json!({}))
@@ -13,7 +13,7 @@ fn client() -> Client {
 #[track_caller]
 fn check(client: &mut Client, tool: &str, arguments: &Value, expected: &str) {
     let said = client.call(tool, arguments);
-    assert_eq!(said, Said { text: format!("INVALID_ARGS: {expected}"), is_error: true });
+    assert_eq!(said, ToolText { text: format!("INVALID_ARGS: {expected}"), is_error: true });
     client.ping();
 }
 
@@ -179,12 +179,12 @@ fn a_working_dir_is_named_whole_and_is_there() {
     let mut check = |path: &str, expected: &str| {
         let arguments = json!({"code": "1", "language": "bash", "working_dir": path});
         let said = client.call("execute_code", &arguments);
-        assert_eq!(said, Said { text: expected.to_owned(), is_error: true });
+        assert_eq!(said, ToolText { text: expected.to_owned(), is_error: true });
         client.ping();
     };
     for path in ["", "src", "~", "~/x", "."] {
         let expected = format!(
-            "INVALID_ARGS: working_dir: \"{path}\" is not a whole path; write the whole path, from \
+            "INVALID_ARGS: working_dir: \"{path}\" is not an absolute path; write it from \
              `/` on"
         );
         check(path, &expected);
@@ -192,7 +192,7 @@ fn a_working_dir_is_named_whole_and_is_there() {
     check("/a\0b", "INVALID_ARGS: working_dir: \"/a\\u{0}b\" has a NUL character; remove it");
     check(
         "/a/../b",
-        "INVALID_ARGS: working_dir: \"/a/../b\" has `..` in it; write the whole path without",
+        "INVALID_ARGS: working_dir: \"/a/../b\" contains `..`; write the absolute path without it",
     );
     // Nothing is told about what is there: the client was started at home, so nothing is allowed.
     for path in ["/usr", "/nowhere", "/usr/nowhere"] {

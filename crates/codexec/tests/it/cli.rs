@@ -1,8 +1,8 @@
 //! The command line: what is printed where, and with which exit code.
 
 mod help;
-mod kept;
 mod outcome;
+mod records;
 mod working_dir;
 
 use std::io::Write as _;
@@ -25,21 +25,21 @@ struct Ran {
 }
 
 /// A home of its own, and files in it.
-struct Desk {
+struct CliHome {
     home: TempDir,
 }
 
-impl Desk {
-    fn new(files: &[(&str, &str)]) -> Desk {
+impl CliHome {
+    fn new(files: &[(&str, &str)]) -> CliHome {
         let home = tempfile::tempdir().expect("a directory");
         for (name, text) in files {
             std::fs::write(home.path().join(name), text).expect("written");
         }
-        Desk { home }
+        CliHome { home }
     }
 
-    fn with_servers(servers: &Value) -> Desk {
-        Desk::new(&[("servers.json", &json!({"mcpServers": servers}).to_string())])
+    fn with_servers(servers: &Value) -> CliHome {
+        CliHome::new(&[("servers.json", &json!({"mcpServers": servers}).to_string())])
     }
 
     fn path(&self) -> &Path {
@@ -85,12 +85,12 @@ fn refused(stderr: &str) -> Ran {
 
 #[track_caller]
 fn check(args: &[&str], expected: &Ran) {
-    assert_eq!(&Desk::new(&[]).run(args), expected, "{args:?}");
+    assert_eq!(&CliHome::new(&[]).run(args), expected, "{args:?}");
 }
 
 #[test]
 fn code_comes_as_an_argument_a_file_or_standard_input() {
-    let desk = Desk::new(&[
+    let desk = CliHome::new(&[
         ("typed.ts", "const x: number = 42; x"),
         ("plain.js", "const x = 42; x"),
         ("other.txt", "const x: number = 42; x"),
@@ -107,7 +107,7 @@ fn code_comes_as_an_argument_a_file_or_standard_input() {
 
 #[test]
 fn the_language_is_as_the_file_ends_unless_it_is_said() {
-    let desk = Desk::new(&[("typed.js", "const x: number = 42; x")]);
+    let desk = CliHome::new(&[("typed.js", "const x: number = 42; x")]);
     let no_types = failed(
         "SYNTAX_ERROR: Missing initializer in const declaration; Add an initializer (e.g. ` = \
          undefined`) here\n  at line 1, column 7",
@@ -145,7 +145,7 @@ fn values_go_to_standard_output_and_failures_to_standard_error() {
 #[test]
 fn a_timeout_ends_the_code() {
     for timeout in ["100ms", "1s"] {
-        let ran = Desk::new(&[]).run(&["exec", "--timeout", timeout, "while (true) {}"]);
+        let ran = CliHome::new(&[]).run(&["exec", "--timeout", timeout, "while (true) {}"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
         assert_eq!(ran.stderr.split(':').next(), Some("TIMEOUT"));
     }
@@ -165,7 +165,7 @@ fn mistakes_are_explained() {
     check(
         &["exec", "-l", "cobol", "1"],
         &refused(
-            "--language \"cobol\" is not known; use typescript, javascript, python, bash, node, or \
+            "unknown --language \"cobol\"; use typescript, javascript, python, bash, node, or \
              ts, js, py, sh, mjs",
         ),
     );
@@ -225,7 +225,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
     let check = |text: &str, expected: &str| {
         let expected = refused(expected);
         // Where it is looked for by itself, and where somebody says that it is.
-        let desk = Desk::new(&[("named.toml", text)]);
+        let desk = CliHome::new(&[("named.toml", text)]);
         assert_eq!(desk.run(&["exec", "--config", "named.toml", "1"]), expected);
         std::fs::create_dir(desk.path().join("state")).expect("made");
         std::fs::write(desk.path().join("state/config.toml"), text).expect("written");
@@ -264,7 +264,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
          `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, `gateway`, `discovery`, `logs`, `replies`, `code-executor`, `code-execution-mode`, `mcpproxy`, `servers`\n",
     );
     assert_eq!(
-        Desk::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
+        CliHome::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
         refused("nowhere.toml: No such file or directory (os error 2)")
     );
 }
@@ -272,14 +272,14 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
 #[test]
 fn broken_server_files_that_somebody_named_are_refused() {
     let check = |text: &str, expected: &str| {
-        let desk = Desk::new(&[("servers.json", text)]);
+        let desk = CliHome::new(&[("servers.json", text)]);
         let ran = desk.run(&["exec", "--mcp-config", "servers.json", "1"]);
         assert_eq!(ran, refused(&format!("servers.json:1: {expected}")));
     };
     check("{", "it is not JSON: it ends inside an object, at column 2");
     check(r#"{"mcpServers": 7}"#, "`mcpServers` is not an object");
     assert_eq!(
-        Desk::new(&[]).run(&["exec", "--mcp-config", "nowhere.json", "1"]),
+        CliHome::new(&[]).run(&["exec", "--mcp-config", "nowhere.json", "1"]),
         refused("nowhere.json:1: it cannot be read: No such file or directory (os error 2)")
     );
 }
@@ -288,7 +288,7 @@ fn broken_server_files_that_somebody_named_are_refused() {
 #[test]
 fn a_named_server_file_without_servers_is_refused() {
     for text in ["[]", "{}", r#"{"servers": {}}"#] {
-        let desk = Desk::new(&[("servers.json", text)]);
+        let desk = CliHome::new(&[("servers.json", text)]);
         let ran = desk.run(&["exec", "--mcp-config", "servers.json", "1"]);
         assert_eq!(ran, refused("servers.json:1: it has no `mcpServers`"), "{text}");
     }
@@ -296,7 +296,7 @@ fn a_named_server_file_without_servers_is_refused() {
 
 #[test]
 fn files_that_were_found_are_left_out_when_they_are_broken() {
-    let desk = Desk::new(&[(".mcp.json", "{"), (".claude.json", "[1")]);
+    let desk = CliHome::new(&[(".mcp.json", "{"), (".claude.json", "[1")]);
     let ran = desk.run(&["exec", "42"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "42\n"));
     let named: Vec<&str> =
@@ -313,7 +313,7 @@ fn files_that_were_found_are_left_out_when_they_are_broken() {
 #[test]
 fn allowed_tools_and_max_tool_calls_hold() {
     let servers = json!({"a": upstream(&["a"]), "b": upstream(&["b"])});
-    let desk = Desk::with_servers(&servers);
+    let desk = CliHome::with_servers(&servers);
     let run = |args: &[&str], code: &str| {
         desk.run(&[&["exec", "--mcp-config", "servers.json"], args, &[code]].concat())
     };
@@ -338,7 +338,7 @@ fn allowed_tools_and_max_tool_calls_hold() {
 
 #[test]
 fn settings_narrow_what_code_may_call() {
-    let desk = Desk::with_servers(&json!({"a": upstream(&["a"]), "b": upstream(&["b"])}));
+    let desk = CliHome::with_servers(&json!({"a": upstream(&["a"]), "b": upstream(&["b"])}));
     std::fs::write(desk.path().join("narrow.toml"), "[tools]\nallowed = ['b.*']").expect("written");
     let run = |args: &[&str]| {
         let common = ["--config", "narrow.toml", "--mcp-config", "servers.json", "exec"];
@@ -356,7 +356,7 @@ fn names(tools: &Value) -> Vec<&str> {
 #[test]
 fn tools_of_real_servers_are_listed_searched_and_shown() {
     let Some(world) = World::find() else { return };
-    let desk = Desk::with_servers(&world.servers);
+    let desk = CliHome::with_servers(&world.servers);
     let json_of = |args: &[&str]| -> Value {
         let ran =
             desk.run(&[&["--mcp-config", "servers.json", "tools"], args, &["--json"]].concat());
@@ -399,7 +399,7 @@ fn tools_of_real_servers_are_listed_searched_and_shown() {
 
 /// The text of one small server's tools.
 fn tools(args: &[&str]) -> Ran {
-    let desk = Desk::with_servers(&json!({"a": upstream(&["a"])}));
+    let desk = CliHome::with_servers(&json!({"a": upstream(&["a"])}));
     desk.run(&[&["--mcp-config", "servers.json", "tools"], args].concat())
 }
 
@@ -447,7 +447,7 @@ fn a_search_without_a_match_says_so() {
 #[test]
 fn a_list_says_which_server_failed() {
     let servers = json!({"a": upstream(&["a"]), "gone": {"command": "/nowhere/mcp-server"}});
-    let desk = Desk::with_servers(&servers);
+    let desk = CliHome::with_servers(&servers);
     let ran = desk.run(&["--mcp-config", "servers.json", "tools", "list", "--json"]);
     let listed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((ran.code, names(&listed)), (Some(0), vec!["a.who"]));
@@ -462,7 +462,7 @@ fn a_list_says_which_server_failed() {
 #[test]
 fn a_list_waits_for_a_slow_server() {
     let desk =
-        Desk::with_servers(&json!({"a": upstream(&["a"]), "slow": upstream(&["slow", "7"])}));
+        CliHome::with_servers(&json!({"a": upstream(&["a"]), "slow": upstream(&["slow", "7"])}));
     let ran = desk.run(&["--mcp-config", "servers.json", "tools", "list", "--json"]);
     let listed: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((names(&listed), ran.stderr.as_str()), (vec!["a.who", "slow.who"], ""));
@@ -476,7 +476,7 @@ fn doctor_tells_layers_languages_and_servers() {
         "b b": {"command": "x"},
         "odd": {"command": "x", "args": 5},
     });
-    let ran = Desk::with_servers(&entries).run(&["doctor", "--mcp-config", "servers.json"]);
+    let ran = CliHome::with_servers(&entries).run(&["doctor", "--mcp-config", "servers.json"]);
     assert_eq!(ran.code, Some(0), "{}\n{}", ran.stdout, ran.stderr);
     // Whether there is a cgroup to be had depends on the machine.
     let is_constant = |line: &&str| !line.starts_with("  MISSING ") && !line.contains(" cgroup  ");
@@ -506,7 +506,7 @@ fn doctor_tells_layers_languages_and_servers() {
       ok       no-new-privileges  no program can raise its rights
       ok       rlimits            bounded address space, files and core dumps
       ok       seccomp            only the system calls on the list
-      tried    32 ways out of a real worker, 0 worked
+      tried    32 escapes from a real worker, 0 worked
 
     Languages
       ok       typescript         built in
@@ -528,7 +528,7 @@ fn doctor_tells_layers_languages_and_servers() {
 fn doctor_as_json_has_the_same() {
     let entries = json!({"a": upstream(&["a"]), "far": {"url": "example.invalid/mcp"}});
     let ran =
-        Desk::with_servers(&entries).run(&["doctor", "--json", "--mcp-config", "servers.json"]);
+        CliHome::with_servers(&entries).run(&["doctor", "--json", "--mcp-config", "servers.json"]);
     let report: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let attempts = report["sandbox"]["attempts"].as_array().expect("attempts");
     assert!(attempts.len() >= 30, "{attempts:?}");
@@ -559,7 +559,8 @@ fn doctor_as_json_has_the_same() {
 /// It is started as it is written, so it is not left out.
 #[test]
 fn doctor_does_not_call_a_server_left_out_that_is_kept() {
-    let desk = Desk::with_servers(&json!({"a": {"command": "x", "args": ["${NOBODY_SET_THIS}"]}}));
+    let desk =
+        CliHome::with_servers(&json!({"a": {"command": "x", "args": ["${NOBODY_SET_THIS}"]}}));
     let ran = desk.run(&["doctor", "--mcp-config", "servers.json"]);
     let (_, servers) = ran.stdout.split_once("\nServers\n").expect("servers");
     assert_eq!(
@@ -572,7 +573,7 @@ fn doctor_does_not_call_a_server_left_out_that_is_kept() {
 #[test]
 fn the_state_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
-    let desk = Desk::new(&[]);
+    let desk = CliHome::new(&[]);
     assert_eq!(desk.run(&["exec", "1"]), fine("1"));
     let state = std::fs::metadata(desk.path().join("state")).expect("made");
     assert_eq!(state.permissions().mode() & 0o777, 0o700);

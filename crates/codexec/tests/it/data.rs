@@ -11,7 +11,7 @@ use crate::support::{Client, keep_settings, png_size, world};
 const SALES: &str = "city,item,price\nOslo,tea,3\nOslo,coffee,5\nRome,coffee,4\nRome,tea,2\n";
 
 /// A client of a codexec whose Python is the world's virtual environment.
-struct Desk {
+struct DataClient {
     client: Client,
     /// The directory that it was started in, with `sales.csv`.
     project: PathBuf,
@@ -22,8 +22,8 @@ fn settings() -> Option<String> {
     Some(format!("[python]\nvenv = {venv:?}\n"))
 }
 
-impl Desk {
-    fn find() -> Option<Desk> {
+impl DataClient {
+    fn find() -> Option<DataClient> {
         let settings = settings()?;
         let mut project = PathBuf::new();
         let client = Client::with(&json!({}), |command| {
@@ -34,7 +34,7 @@ impl Desk {
             std::fs::write(project.join("sales.csv"), SALES).expect("written");
             command.current_dir(&project);
         });
-        Some(Desk { client, project })
+        Some(DataClient { client, project })
     }
 
     /// All blocks of the reply, pictures as their type and size.
@@ -69,7 +69,7 @@ plt.plot([1, 4, 9])";
 
 #[test]
 fn a_table_of_a_working_dir_is_grouped() {
-    let Some(mut desk) = Desk::find() else { return };
+    let Some(mut desk) = DataClient::find() else { return };
     let code = "import pandas as pd
 sales = pd.read_csv('sales.csv')
 sales.groupby('city')['price'].sum().to_dict()";
@@ -79,7 +79,7 @@ sales.groupby('city')['price'].sum().to_dict()";
 
 #[test]
 fn a_table_is_shown_compactly() {
-    let Some(mut desk) = Desk::find() else { return };
+    let Some(mut desk) = DataClient::find() else { return };
     let code = "import pandas as pd
 pd.DataFrame({'number': range(1000), 'square': [n * n for n in range(1000)]})";
     let shown = desk.run(code, &json!({}));
@@ -97,7 +97,7 @@ pd.DataFrame({'number': range(1000), 'square': [n * n for n in range(1000)]})";
 
 #[test]
 fn a_plot_arrives_as_an_image_however_it_is_shown() {
-    let Some(mut desk) = Desk::find() else { return };
+    let Some(mut desk) = DataClient::find() else { return };
     let plot = json!(["image/png", 400, 300]);
     for (end, text) in [
         ("\nplt.show()", "[1 image]"),
@@ -116,7 +116,7 @@ fn a_plot_arrives_as_an_image_however_it_is_shown() {
 
 #[test]
 fn an_image_of_pillow_arrives_in_its_size() {
-    let Some(mut desk) = Desk::find() else { return };
+    let Some(mut desk) = DataClient::find() else { return };
     let code = "from PIL import Image\nImage.new('RGB', (64, 32), 'navy')";
     assert_eq!(desk.run(code, &json!({})), json!(["[image 64x32]", ["image/png", 64, 32]]));
     // A mode that PNG does not have.
@@ -126,7 +126,7 @@ fn an_image_of_pillow_arrives_in_its_size() {
 
 #[test]
 fn numbers_of_numpy_are_numbers() {
-    let Some(mut desk) = Desk::find() else { return };
+    let Some(mut desk) = DataClient::find() else { return };
     let code = "import numpy as np
 {'sum': np.arange(5).sum(), 'mean': np.float64(0.5), 'list': np.array([1, 2]), 'is': np.True_}";
     assert_eq!(

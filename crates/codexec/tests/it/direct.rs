@@ -88,7 +88,7 @@ fn check_real(era: Era) {
 
     let accept = json!({"action": "accept", "content": {"name": "Ada", "check": true}});
     let (result, question) =
-        us.asked("everything__trigger-elicitation-request", &json!({}), &accept);
+        us.call_and_answer("everything__trigger-elicitation-request", &json!({}), &accept);
     assert_eq!(question["requestedSchema"]["required"], json!(["name"]), "{question}");
     assert!(result["content"].to_string().contains("Ada"), "{result}");
 }

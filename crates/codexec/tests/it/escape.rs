@@ -416,7 +416,7 @@ fn stubborn() -> (Client, [u32; 2]) {
 }
 
 #[track_caller]
-fn gone(pids: &[u32]) {
+fn assert_exited(pids: &[u32]) {
     let living = || pids.iter().copied().filter(|pid| is_alive(*pid)).collect::<Vec<_>>();
     let is_over = within(AFTERMATH, || living().is_empty());
     let left = living();
@@ -449,7 +449,7 @@ fn with_daemon() -> (Client, u32) {
 fn up_20_a_daemon_of_an_upstream_ends_when_the_client_leaves() {
     let (mut client, pid) = with_daemon();
     assert_eq!(client.leave().code(), Some(0));
-    gone(&[pid]);
+    assert_exited(&[pid]);
 }
 
 #[test]
@@ -457,14 +457,14 @@ fn up_20_a_daemon_of_an_upstream_ends_when_the_server_is_killed() {
     let (mut client, pid) = with_daemon();
     client.child.kill().expect("our child");
     client.child.wait().expect("our child");
-    gone(&[pid]);
+    assert_exited(&[pid]);
 }
 
 #[test]
 fn up_20_a_daemon_of_an_upstream_ends_with_the_upstream() {
     let (mut client, pid) = with_daemon();
     client.run("return await callTool('fake', 'die', {})").failed();
-    gone(&[pid]);
+    assert_exited(&[pid]);
 }
 
 /// THREAT[UP-3]
@@ -472,7 +472,7 @@ fn up_20_a_daemon_of_an_upstream_ends_with_the_upstream() {
 fn up_3_an_upstream_ends_with_all_it_started_when_the_client_leaves() {
     let (mut client, pids) = stubborn();
     assert_eq!(client.leave().code(), Some(0));
-    gone(&pids);
+    assert_exited(&pids);
 }
 
 #[test]
@@ -480,5 +480,5 @@ fn up_3_an_upstream_ends_with_all_it_started_when_the_server_is_killed() {
     let (mut client, pids) = stubborn();
     client.child.kill().expect("our child");
     client.child.wait().expect("our child");
-    gone(&pids);
+    assert_exited(&pids);
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{Client, Said};
+use crate::support::{Client, ToolText};
 
 /// A project of the user's, and a server that may work in it.
 pub(crate) struct Project {
@@ -39,12 +39,12 @@ impl Project {
         fs::write(path, text).expect("written");
     }
 
-    pub(crate) fn bash(&mut self, code: &str) -> Said {
+    pub(crate) fn bash(&mut self, code: &str) -> ToolText {
         let dir = self.path("");
         self.bash_in(&dir, code)
     }
 
-    pub(crate) fn bash_in(&mut self, dir: &Path, code: &str) -> Said {
+    pub(crate) fn bash_in(&mut self, dir: &Path, code: &str) -> ToolText {
         let arguments = json!({"language": "bash", "code": code, "working_dir": dir});
         self.client.call("execute_code", &arguments)
     }
@@ -190,7 +190,7 @@ fn bash_shows_a_picture() {
         "{reply}"
     );
     let text = content[0]["text"].as_str().expect("a text");
-    let complaint = "mcp: no.png: it is no picture; PNG, JPEG, GIF and WebP are; see mcp --help";
+    let complaint = "mcp: no.png: not an image; use PNG, JPEG, GIF or WebP; see mcp --help";
     assert!(
         text.starts_with("NONZERO_EXIT: the program ended with exit code 2")
             && text.contains(complaint),

@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Said, command, keep_settings};
+use crate::support::{Client, ToolText, command, keep_settings};
 
 /// A client that was started in a directory of its user's, with these settings.
-struct Desk {
+struct ProjectClient {
     client: Client,
     home: PathBuf,
     project: PathBuf,
 }
 
-impl Desk {
+impl ProjectClient {
     /// `settings` is told where home is.
-    fn new(settings: impl FnOnce(&Path) -> String) -> Desk {
+    fn new(settings: impl FnOnce(&Path) -> String) -> ProjectClient {
         let (mut home, mut project) = (PathBuf::new(), PathBuf::new());
         let client = Client::with(&json!({}), |command| {
             home = command.get_current_dir().expect("set").to_owned();
@@ -26,10 +26,10 @@ impl Desk {
             std::fs::create_dir(&project).expect("made");
             command.current_dir(&project);
         });
-        Desk { client, home, project }
+        ProjectClient { client, home, project }
     }
 
-    fn run(&mut self, arguments: &Value) -> Said {
+    fn run(&mut self, arguments: &Value) -> ToolText {
         let said = self.client.call("execute_code", arguments);
         self.client.ping();
         said
@@ -46,9 +46,9 @@ fn says(path: &Path, text: &str) {
 /// languages still run.
 #[track_caller]
 fn check(language: &str, settings: impl FnOnce(&Path) -> String, expected: &str) {
-    let mut desk = Desk::new(settings);
+    let mut desk = ProjectClient::new(settings);
     let expected = expected.replace("HOME", &desk.home.display().to_string());
-    let refused = Said { text: format!("INTERPRETER_UNAVAILABLE: {expected}"), is_error: true };
+    let refused = ToolText { text: format!("INTERPRETER_UNAVAILABLE: {expected}"), is_error: true };
     let arguments = json!({"language": language, "code": "1"});
     assert_eq!(desk.run(&arguments), refused);
     assert_eq!(desk.run(&arguments), refused);
@@ -149,7 +149,7 @@ fn a_node_that_is_too_old_is_told() {
 /// Through a link, as people keep several of them and switch.
 #[test]
 fn a_virtual_environment_may_be_a_link() {
-    let mut desk = Desk::new(|home| {
+    let mut desk = ProjectClient::new(|home| {
         let made = std::process::Command::new("/usr/bin/env")
             .args(["python3", "-m", "venv", "--without-pip"])
             .arg(home.join("real"))
@@ -165,11 +165,12 @@ fn a_virtual_environment_may_be_a_link() {
 
 #[test]
 fn a_language_that_is_not_enabled_is_told_with_those_that_are() {
-    let mut desk = Desk::new(|_| "[languages]\nenabled = [\"python\", \"bash\"]\n".to_owned());
+    let mut desk =
+        ProjectClient::new(|_| "[languages]\nenabled = [\"python\", \"bash\"]\n".to_owned());
     for language in ["typescript", "javascript", "node"] {
         let said = desk.run(&json!({"language": language, "code": "1"}));
         let text = format!("language: {language} is not enabled here; enabled: python, bash");
-        assert_eq!(said, Said { text: format!("INVALID_LANGUAGE: {text}"), is_error: true });
+        assert_eq!(said, ToolText { text: format!("INVALID_LANGUAGE: {text}"), is_error: true });
     }
     assert_eq!(desk.run(&json!({"language": "bash", "code": "echo 42"})).fine(), "42");
 }
@@ -187,7 +188,7 @@ fn code_that_is_not_utf_8_is_refused() {
 
 #[test]
 fn a_directory_that_may_not_be_worked_in_is_refused_by_name() {
-    let mut desk = Desk::new(|_| String::new());
+    let mut desk = ProjectClient::new(|_| String::new());
     let (home, project) = (desk.home.clone(), desk.project.clone());
     std::fs::create_dir(home.join(".ssh")).expect("made");
     std::fs::create_dir(home.join("other")).expect("made");
@@ -240,7 +241,7 @@ fn a_directory_that_may_not_be_worked_in_is_refused_by_name() {
     let mut wrong = Vec::new();
     for (path, expected) in cases {
         let said = desk.run(&json!({"language": "bash", "code": "pwd", "working_dir": path}));
-        if said != (Said { text: expected, is_error: true }) {
+        if said != (ToolText { text: expected, is_error: true }) {
             wrong.push(said.text);
         }
     }

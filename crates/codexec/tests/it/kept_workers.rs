@@ -12,10 +12,10 @@ mod stops;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use codexec_exec::{Over, Python, Run, Settings, Workers};
+use codexec_exec::{PythonSettings, Run, SessionEnd, Settings, Workers};
 use codexec_types::{
-    Admitted, Answer, Asked, Event, Files, Grants, Json, Language, Limits, Outcome, Policy,
-    Request, Stream, ToolFilter,
+    AdmissionRequest, Admitted, AskAnswer, Grants, Json, Language, Limits, Outcome, OutputStream,
+    Policy, RequestedLimits, RunEvent, ToolFilter, WorkingDirPolicy,
 };
 
 use tokio::runtime::Runtime;
@@ -95,7 +95,7 @@ fn settings() -> Settings {
         programs_role: "zygote-programs",
         mounter_role: "mounter",
         limits: Limits::DEFAULT,
-        python: Python::default(),
+        python: PythonSettings::default(),
         node: None,
         path: std::env::var_os("PATH").expect("a path"),
         home: None,
@@ -106,13 +106,13 @@ fn settings() -> Settings {
         queue: 4,
         queue_wait: PATIENCE,
         lowered: Vec::new(),
-        files: codexec_exec::Files {
+        files: codexec_exec::FileSettings {
             max_bytes: 64 << 20,
             max_files: 10_000,
             let_through: Vec::new(),
         },
         work_dirs: vec![std::env::temp_dir()],
-        packages: codexec_exec::packages::Settings::default(),
+        packages: codexec_exec::packages::PackageSettings::default(),
     }
 }
 
@@ -125,13 +125,20 @@ fn policy(limits: Limits) -> Policy {
         max_wall: PATIENCE,
         tools: ToolFilter::default(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     }
 }
 
-fn request(language: Language, code: &str) -> Request {
+fn request(language: Language, code: &str) -> AdmissionRequest {
     let (code, input, args) = (code.to_owned(), Json::null(), Vec::new());
-    Request { language, code, input, args, working_dir: None, asked: Asked::default() }
+    AdmissionRequest {
+        language,
+        code,
+        input,
+        args,
+        working_dir: None,
+        asked: RequestedLimits::default(),
+    }
 }
 
 fn admitted(policy: &Policy, language: Language, code: &str) -> Admitted {
@@ -143,12 +150,12 @@ impl Session {
         Session::with(workers, &policy(limits), request(language, "")).await
     }
 
-    async fn with(workers: &Workers, policy: &Policy, opening: Request) -> Session {
+    async fn with(workers: &Workers, policy: &Policy, opening: AdmissionRequest) -> Session {
         let (language, policy) = (opening.language, policy.clone());
         let opening = policy.admit_session(opening, &[]).expect("admitted");
         let [keep, packages] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
         let path = packages.path().canonicalize().expect("a path");
-        let run = workers.open(&opening, Vec::new(), Some(path)).await.expect("a session");
+        let run = workers.open_session(&opening, Vec::new(), Some(path)).await.expect("a session");
         Session { run, policy, language, number: 0, keep, packages, is_ignored: false }
     }
 
@@ -168,22 +175,23 @@ impl Session {
         let (mut out, mut err, mut asks) = (String::new(), String::new(), 0);
         let outcome = loop {
             match tokio::time::timeout(PATIENCE, self.run.next()).await.expect("an event") {
-                Event::Output { stream, text } => {
+                RunEvent::Output { stream, text } => {
                     match stream {
-                        Stream::Out => out.push_str(&text),
-                        Stream::Err => err.push_str(&text),
+                        OutputStream::Out => out.push_str(&text),
+                        OutputStream::Err => err.push_str(&text),
                     }
                     at(&mut self.run, &text);
                 }
-                Event::Ask { id, .. } => {
+                RunEvent::Ask { id, .. } => {
                     asks += 1;
                     if self.is_ignored {
                         continue;
                     }
-                    self.run.answer(Answer { id, result: Ok(Json::parse("1".into()).expect("1")) });
+                    self.run
+                        .answer(AskAnswer { id, result: Ok(Json::parse("1".into()).expect("1")) });
                 }
-                Event::Image(_) | Event::Progress(_) => {}
-                Event::Ended(outcome) => break outcome,
+                RunEvent::Image(_) | RunEvent::Progress(_) => {}
+                RunEvent::Ended(outcome) => break outcome,
             }
         };
         Reply { out, err, outcome, asks }
@@ -197,10 +205,10 @@ impl Session {
     async fn send_with(&mut self, code: &str, with: With<'_>) -> Reply {
         self.number += 1;
         let input = with.input.map(|text| Json::parse(text.to_owned()).expect("json"));
-        let request = Request {
+        let request = AdmissionRequest {
             input: input.unwrap_or_else(Json::null),
             args: with.args.iter().map(|arg| (*arg).to_owned()).collect(),
-            asked: Asked { wall: Some(with.wall), ..Asked::default() },
+            asked: RequestedLimits { wall: Some(with.wall), ..RequestedLimits::default() },
             ..request(self.language, code)
         };
         let cell = self.policy.admit(request, &[]).expect("admitted");
@@ -244,16 +252,17 @@ impl Session {
         let begun = std::time::Instant::now();
         loop {
             assert!(begun.elapsed() < PATIENCE, "nothing was done");
-            let watched = tokio::time::timeout(Duration::from_millis(5), self.run.idle()).await;
+            let watched =
+                tokio::time::timeout(Duration::from_millis(5), self.run.watch_idle()).await;
             assert!(watched.is_err(), "it is over: {watched:?}");
-            let changes = self.run.changes(self.keep.path().join("done")).await;
+            let changes = self.run.collect_changes(self.keep.path().join("done")).await;
             if changes.created.iter().any(|file| file.path == "done") {
                 return;
             }
         }
     }
 
-    async fn idle(&mut self) -> Over {
-        tokio::time::timeout(PATIENCE, self.run.idle()).await.expect("an end")
+    async fn idle(&mut self) -> SessionEnd {
+        tokio::time::timeout(PATIENCE, self.run.watch_idle()).await.expect("an end")
     }
 }

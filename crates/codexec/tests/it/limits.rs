@@ -136,7 +136,7 @@ fn busy_worker(server: u32) -> u32 {
 }
 
 #[track_caller]
-fn gone(pids: &[u32]) {
+fn assert_exited(pids: &[u32]) {
     let living = || pids.iter().copied().filter(|pid| is_alive(*pid)).collect::<Vec<_>>();
     assert!(within(AFTERMATH, || living().is_empty()), "still there: {:?}", living());
 }
@@ -149,7 +149,7 @@ fn res_6_a_cancelled_loop_is_gone() {
     let worker = busy_worker(client.child.id());
     let params = json!({"requestId": id, "reason": "enough"});
     client.write(&json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}));
-    gone(&[worker]);
+    assert_exited(&[worker]);
     assert_eq!(client.run("return 6 * 7").fine(), "42");
     let state = client.home.path().join("state");
     let sql = "select status, error_code from executions order by seq limit 1";
@@ -178,7 +178,7 @@ fn res_6_all_is_gone_when_the_server_is_killed() {
     assert!(below.len() >= 3, "{below:?}");
     client.child.kill().expect("our child");
     client.child.wait().expect("our child");
-    gone(&below);
+    assert_exited(&below);
 }
 
 #[test]
@@ -191,7 +191,7 @@ fn res_6_all_is_gone_when_the_server_is_asked_to_end() {
     terminate(server);
     let status = client.child.wait().expect("our child");
     assert_eq!(status.code(), Some(0), "{}", client.stderr());
-    gone(&below);
+    assert_exited(&below);
     assert!(within(AFTERMATH, || cgroups(server).is_empty()), "{:?}", cgroups(server));
     let state = client.home.path().join("state");
     let sql = "select status, error_code from executions";
@@ -251,7 +251,7 @@ fn res_11_what_a_killed_server_left_is_removed_by_the_next() {
     busy_worker(server);
     first.child.kill().expect("our child");
     first.child.wait().expect("our child");
-    gone(&below);
+    assert_exited(&below);
     assert_eq!(cgroups(server).is_empty(), !is_root(), "{:?}", cgroups(server));
     let mut second = Client::start(&json!({}));
     assert_eq!(second.run("return 6 * 7").fine(), "42");

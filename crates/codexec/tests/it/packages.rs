@@ -12,11 +12,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_exec::packages::{Index, Installed, PackageError, Packages, Settings, Target};
-use codexec_exec::{Python, Run, Workers};
+use codexec_exec::packages::{
+    InstallTarget, InstalledPackage, PackageError, PackageIndex, PackageSettings, Packages,
+};
+use codexec_exec::{PythonSettings, Run, Workers};
 use codexec_types::{
-    Admitted, Asked, Event, Files, Grants, Json, Language, Limits, Outcome, PackageName, Policy,
-    Request, ToolFilter,
+    AdmissionRequest, Admitted, Grants, Json, Language, Limits, Outcome, PackageName, Policy,
+    RequestedLimits, RunEvent, ToolFilter, WorkingDirPolicy,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -32,17 +34,17 @@ struct Machine {
 }
 
 impl Machine {
-    fn new(settings: Settings) -> Machine {
+    fn new(settings: PackageSettings) -> Machine {
         Machine::with_python(
             settings,
-            Python::default(),
+            PythonSettings::default(),
             std::env::var_os("PATH").unwrap_or_default(),
         )
     }
 
-    fn with_python(settings: Settings, python: Python, path: OsString) -> Machine {
+    fn with_python(settings: PackageSettings, python: PythonSettings, path: OsString) -> Machine {
         let home = TempDir::new().expect("a folder");
-        let settings = Settings { home: Some(home.path().join("packages")), ..settings };
+        let settings = PackageSettings { home: Some(home.path().join("packages")), ..settings };
         let workers = Workers::new(codexec_exec::Settings {
             program: codexec(),
             role: "zygote-js",
@@ -59,7 +61,7 @@ impl Machine {
             warm: 1,
             queue: 4,
             queue_wait: Duration::from_secs(30),
-            files: codexec_exec::Files {
+            files: codexec_exec::FileSettings {
                 max_bytes: 1 << 20,
                 max_files: 1_000,
                 let_through: Vec::new(),
@@ -73,9 +75,9 @@ impl Machine {
     }
 
     /// With the test's own index.
-    fn with(index: &Served, settings: Settings) -> Machine {
-        let address = |path: &str| Index::parse(&index.address(path)).expect("an address");
-        Machine::new(Settings {
+    fn with(index: &Served, settings: PackageSettings) -> Machine {
+        let address = |path: &str| PackageIndex::parse(&index.address(path)).expect("an address");
+        Machine::new(PackageSettings {
             python_index: Some(address("simple")),
             npm_registry: Some(address("npm/")),
             ..settings
@@ -86,8 +88,8 @@ impl Machine {
         &self,
         language: Language,
         package: &str,
-        target: Target<'_>,
-    ) -> Result<Installed, PackageError> {
+        target: InstallTarget<'_>,
+    ) -> Result<InstalledPackage, PackageError> {
         let package = PackageName::parse(language, package).expect("a name");
         let cancel = CancellationToken::new();
         self.packages.install(&package, target, |_| {}, &cancel).await
@@ -105,8 +107,9 @@ impl Machine {
 
     /// Opens the session whose packages are in [`Machine::session`].
     async fn open(&self, language: Language) -> Run {
-        let folder = Packages::folder_for_session(&self.session()).expect("made");
-        let run = self.workers.open(&admitted(language, "0"), Vec::new(), Some(folder)).await;
+        let folder = Packages::create_session_folder(&self.session()).expect("made");
+        let run =
+            self.workers.open_session(&admitted(language, "0"), Vec::new(), Some(folder)).await;
         run.expect("opened")
     }
 }
@@ -114,8 +117,8 @@ impl Machine {
 async fn ended(run: &mut Run) -> String {
     loop {
         match run.next().await {
-            Event::Ended(Outcome::Returned(value)) => return value.text().to_owned(),
-            Event::Ended(other) => return format!("{other:?}"),
+            RunEvent::Ended(Outcome::Returned(value)) => return value.text().to_owned(),
+            RunEvent::Ended(other) => return format!("{other:?}"),
             _ => {}
         }
     }
@@ -136,15 +139,15 @@ fn admitted(language: Language, code: &str) -> Admitted {
         max_wall: Duration::from_secs(60),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     };
-    let request = Request {
+    let request = AdmissionRequest {
         language,
         code: code.to_owned(),
         input: Json::null(),
         args: Vec::new(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     };
     policy.admit(request, &[]).expect("admitted")
 }

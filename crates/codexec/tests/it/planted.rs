@@ -10,16 +10,16 @@ use crate::startup::{python, upstream};
 use crate::support::{Client, command, home_with, write_file};
 
 /// A user whose project holds what a guest left there.
-struct Desk {
+struct PlantedProject {
     home: TempDir,
     project: PathBuf,
 }
 
-impl Desk {
-    fn new() -> Desk {
+impl PlantedProject {
+    fn new() -> PlantedProject {
         let home = home_with(&[("project/README", "")]);
         let project = home.path().canonicalize().expect("there").join("project");
-        Desk { home, project }
+        PlantedProject { home, project }
     }
 
     fn marker(&self) -> PathBuf {
@@ -61,7 +61,7 @@ impl Desk {
 /// THREAT[CFG-7]: the user's servers are not what the directory we were started in makes of them.
 #[test]
 fn cfg_7_packages_in_the_project_are_not_taken_for_the_users_servers() {
-    let desk = Desk::new();
+    let desk = PlantedProject::new();
     desk.plant("planted_pkg/__main__.py", "open('MARKER', 'w')\n");
     desk.plant("json.py", "open('MARKER', 'w')\n");
     desk.plant("node_modules/.bin/planted-pkg", "#!/bin/sh\necho ran > MARKER\n");
@@ -96,7 +96,7 @@ fn cfg_7_packages_in_the_project_are_not_taken_for_the_users_servers() {
 /// THREAT[CFG-7]: others start at home, and say where if that is not what they mean.
 #[test]
 fn cfg_7_a_users_server_starts_at_home_or_where_it_says() {
-    let desk = Desk::new();
+    let desk = PlantedProject::new();
     let home = desk.home.path().canonicalize().expect("there");
     let mut elsewhere = upstream(&["elsewhere"]);
     elsewhere["cwd"] = json!("/");
@@ -114,13 +114,13 @@ fn cfg_7_a_users_server_starts_at_home_or_where_it_says() {
     let found: Value = serde_json::from_str(&client.run(code).fine()).expect("JSON");
     assert_eq!(found, json!([home, "/"]));
     let list = desk.run(&["servers", "list", "--no-check"]);
-    let why = "a relative path, and the server starts in your home directory; write it from `/` on, \
-               or name its directory with `cwd`";
+    let why = "a relative path, and the server starts in your home directory; write an absolute \
+               path, or set the directory with `cwd`";
     for expected in [
         format!("server \"dotted\": its argument \"./data\" is {why}\n"),
         format!("server \"script\": its argument \"server.js\" is {why}\n"),
         format!("server \"beside\": `command` is {why}\n"),
-        "server \"lost\": `cwd` is not a whole path; write it from `/` or `~/` on\n".to_owned(),
+        "server \"lost\": `cwd` is not an absolute path; start it with `/` or `~/`\n".to_owned(),
     ] {
         assert!(list.contains(&expected), "{expected}{list}");
     }
@@ -129,7 +129,7 @@ fn cfg_7_a_users_server_starts_at_home_or_where_it_says() {
 /// THREAT[CFG-8]: a server whose program guests can write is refused, and everybody says so.
 #[test]
 fn cfg_8_a_server_from_a_directory_of_guests_is_refused_unless_named() {
-    let desk = Desk::new();
+    let desk = PlantedProject::new();
     desk.plant("server", "#!/bin/sh\necho ran > MARKER\n");
     desk.name(&json!({"local": {"command": desk.project.join("server")}}));
     let why = "\"PROJECT/server\" is not started: PROJECT/server lies in PROJECT, where code may \
@@ -153,7 +153,7 @@ fn cfg_8_a_server_from_a_directory_of_guests_is_refused_unless_named() {
 /// THREAT[CFG-8]: the same for interpreters and virtual environments, also those on PATH.
 #[test]
 fn cfg_8_an_interpreter_from_a_directory_of_guests_is_refused_unless_named() {
-    let desk = Desk::new();
+    let desk = PlantedProject::new();
     let made = std::process::Command::new("/usr/bin/env")
         .args(["python3", "-m", "venv", "--without-pip"])
         .arg(desk.project.join(".venv"))

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Said};
+use crate::support::{Client, ToolText};
 
 /// A name that only the server's environment has.
 const SECRET: &str = "kept-from-guests-4711";
@@ -18,7 +18,7 @@ fn client(settings: &str) -> Client {
     })
 }
 
-fn run(client: &mut Client, language: &str, code: &str) -> Said {
+fn run(client: &mut Client, language: &str, code: &str) -> ToolText {
     client.call("execute_code", &json!({"language": language, "code": code}))
 }
 

@@ -84,7 +84,7 @@ fn login(home: &Path) -> Command {
     command
 }
 
-fn said(output: &Output) -> String {
+fn printed_text(output: &Output) -> String {
     let (out, err) = (&output.stdout, &output.stderr);
     format!("{}{}", String::from_utf8_lossy(out), String::from_utf8_lossy(err))
 }
@@ -109,8 +109,8 @@ fn rem_5_no_address_starts_a_program() {
         let home = home(&server.entry());
         let output = login(home.path()).output().expect("codexec runs");
         assert!(!output.status.success(), "{address}");
-        let said = said(&output);
-        assert!(said.contains("its authorization endpoint is not an address"), "{said}");
+        let said = printed_text(&output);
+        assert!(said.contains("its authorization endpoint is not a trusted URL"), "{said}");
         assert!(!home.path().join("bin/xdg-open.opened").exists(), "{address}");
         assert_eq!(std::fs::read_dir(out.path()).expect("there").count(), 0, "{address}");
     }
@@ -133,8 +133,8 @@ fn a_login_is_there_for_whoever_comes_next() {
     assert!(head.starts_with("HTTP/1.1 200"), "{head}");
     assert!(!page.contains("the-code"), "{page}");
     let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.success(), "{}", said(&output));
-    assert!(said(&output).contains("logged in to fake"), "{}", said(&output));
+    assert!(output.status.success(), "{}", printed_text(&output));
+    assert!(printed_text(&output).contains("logged in to fake"), "{}", printed_text(&output));
 
     let token = home.path().join("state/tokens/fake.json");
     let mode = std::fs::metadata(&token).expect("kept").permissions().mode() & 0o777;
@@ -144,7 +144,7 @@ fn a_login_is_there_for_whoever_comes_next() {
         .args(["exec", "--mcp-config", "servers.json", code])
         .output()
         .expect("codexec runs");
-    assert!(said(&output).contains("Bearer token-1"), "{}", said(&output));
+    assert!(printed_text(&output).contains("Bearer token-1"), "{}", printed_text(&output));
 }
 
 /// UP-034: what a client shows us is not shown to anybody else.
@@ -177,7 +177,7 @@ fn rem_2_a_redirect_elsewhere_is_not_followed() {
     entry["headers"] = json!({"Authorization": "Bearer hunter2"});
     let mut client = Client::start(&json!({"fake": entry}));
     let said = client.run("return await tools.fake.echo({})").failed();
-    assert!(said.contains("it sends us to another place"), "{said}");
+    assert!(said.contains("it redirects to another origin"), "{said}");
     assert!(!said.contains("hunter2"), "{said}");
     assert!(server.log().contains("hunter2"));
     assert_eq!(other.log(), "[]");
@@ -188,5 +188,8 @@ fn a_server_that_wants_a_login_says_what_to_do() {
     let server = Scripted::start(&json!({"oauth": {}}));
     let mut client = Client::start(&json!({"fake": server.entry()}));
     let said = client.run("return await tools.fake.echo({})").failed();
-    assert!(said.contains("it wants a login; log in with `codexec servers login fake`"), "{said}");
+    assert!(
+        said.contains("it requires a login; log in with `codexec servers login fake`"),
+        "{said}"
+    );
 }

@@ -92,7 +92,7 @@ fn configure(command: &mut Command, settings: &str) {
 #[track_caller]
 fn like(got: &Value, example: &Value, more: &[&str]) {
     let (Value::Object(fields), Value::Object(expected)) = (got, example) else {
-        assert_eq!(kind(got), kind(example), "{got} is not like {example}");
+        assert_eq!(json_type(got), json_type(example), "{got} is not like {example}");
         return;
     };
     let keys: Vec<&String> = fields.keys().collect();
@@ -109,12 +109,12 @@ fn like(got: &Value, example: &Value, more: &[&str]) {
                     like(item, example, more);
                 }
             }
-            (field, value) => assert_eq!(kind(field), kind(value), "{key} of {got}"),
+            (field, value) => assert_eq!(json_type(field), json_type(value), "{key} of {got}"),
         }
     }
 }
 
-fn kind(value: &Value) -> &'static str {
+fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "a truth",

@@ -173,7 +173,7 @@ fn other_programs_files_are_left_alone_where_the_user_says_so() {
         .output()
         .expect("it runs");
     let text = String::from_utf8(output.stdout).expect("UTF-8");
-    assert_eq!(text, "no file names a server; name one with `codexec servers add`\n");
+    assert_eq!(text, "no file names a server; add one with `codexec servers add`\n");
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn the_list_tells_how_each_is_doing_and_what_to_do() {
          \n\
          missing: it did not start: \"/nowhere/server\" was not found; install it, or write its whole \
          path\n\
-         off: it is switched off there\n\
+         off: it is disabled in that file\n\
          HOME/.codex/config.toml:2: it is not TOML: unclosed table, expected `]`, at column 15\n\
          HOME/.cursor/mcp.json:1: server \"bad\": `command` is missing or empty; write the program \
          that starts it"
@@ -248,7 +248,7 @@ fn servers_are_added_switched_off_and_removed() {
     home.refused(
         &["servers", "remove", "theirs"],
         "theirs is named in HOME/.cursor/mcp.json:1, and codexec never writes other programs' \
-         files; take it out there, or leave it out here with `codexec servers disable theirs`",
+         files; remove it there, or disable it with `codexec servers disable theirs`",
     );
 }
 
@@ -266,23 +266,26 @@ fn what_cannot_be_added_is_refused_and_changes_nothing() {
     );
     check(
         &["a", "--", "y"],
-        "HOME/state/config.toml already names a; take it out first with `codexec servers remove a`",
+        "HOME/state/config.toml already names a; remove it first with `codexec servers remove a`",
     );
-    check(&["b", "--", &own], "that is codexec itself, which never lists itself");
-    check(&["b", "--", "sh", "-c", &own], "that is codexec itself, which never lists itself");
+    check(&["b", "--", &own], "this command starts codexec itself, which cannot be its own server");
+    check(
+        &["b", "--", "sh", "-c", &own],
+        "this command starts codexec itself, which cannot be its own server",
+    );
     check(
         &["-t", "http", "b", "ftp://h"],
-        "server \"b\": `url` is reached over \"ftp\"; write http or https",
+        "server \"b\": `url` has the scheme \"ftp\"; use http or https",
     );
     check(&["b", "npx"], "\"npx\" is not a URL; write a program after `--`, like `-- npx`");
     check(&["-e", "K", "b", "--", "x"], "an entry for `env` has no '=' in it");
     check(
         &["-H", "A: b", "b", "--", "x"],
-        "\"A\" is a header, and a program has none; headers are for URLs",
+        "the header \"A\" is for a URL; a program has no headers",
     );
     check(
         &["-e", "A=b", "b", "https://h"],
-        "\"A\" is a variable, and a URL has none; variables are for programs",
+        "the variable \"A\" is for a program; a URL has no variables",
     );
     home.refused(&["servers", "disable", "aa"], "no file names a server \"aa\"; did you mean a?");
     home.refused(
@@ -334,8 +337,8 @@ fn cfg_2_what_is_no_file_holds_nobody_up() {
     assert_eq!(
         told,
         [
-            "HOME/.config/zed/settings.json:1: it is not JSON: it is nested deeper than 64, at \
-             column 65",
+            "HOME/.config/zed/settings.json:1: it is not JSON: it is nested deeper than 64 \
+             levels, at column 65",
             "HOME/.codeium/windsurf/mcp_config.json:1: it cannot be read: it is not a file",
             "HOME/.copilot/mcp-config.json:1: it cannot be read: it is not a file",
             "HOME/.gemini/settings.json:1: it cannot be read: Too many levels of symbolic links \
@@ -456,12 +459,12 @@ fn a_file_that_breaks_keeps_what_it_said() {
     write_file(&home, "servers.json", "[");
     let expected = [
         format!(
-            "{}:1: it is not JSON: it ends inside an object, at column 17; what it said before \
-             still holds",
+            "{}:1: it is not JSON: it ends inside an object, at column 17; its last valid content \
+             still applies",
             home.join(".cursor/mcp.json").display()
         ),
         format!(
-            "{}:1: it is not JSON: it ends too early, at column 2; what it said before still holds",
+            "{}:1: it is not JSON: it ends too early, at column 2; its last valid content still applies",
             home.join("servers.json").display()
         ),
     ];
@@ -518,10 +521,7 @@ fn a_server_is_restarted_and_its_log_is_read() {
     });
     assert_eq!(log, "two [31mred\nthree\n");
     assert_eq!(run(&["logs", "other"]), "");
-    assert_eq!(
-        run(&["restart", "noisy"]),
-        "every codexec that runs here is told to restart noisy\n"
-    );
+    assert_eq!(run(&["restart", "noisy"]), "asked every running codexec to restart noisy\n");
     check_gone(&[(before[0], "noisy".to_owned())]);
     assert_ne!(process_of(&mut client, "noisy"), before[0]);
     assert_eq!(process_of(&mut client, "other"), before[1]);

@@ -75,7 +75,7 @@ pub(crate) struct Client {
 
 /// What a tool call gave.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Said {
+pub(crate) struct ToolText {
     pub(crate) text: String,
     pub(crate) is_error: bool,
 }
@@ -217,23 +217,23 @@ impl Client {
         self.send("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
-    pub(crate) fn wait_call(&mut self, id: u64) -> Said {
+    pub(crate) fn wait_call(&mut self, id: u64) -> ToolText {
         let reply = self.wait(id);
         let result = &reply["result"];
         let text = result["content"][0]["text"].as_str();
-        Said {
+        ToolText {
             text: text.unwrap_or_else(|| panic!("no text in {reply}")).to_owned(),
             is_error: result["isError"].as_bool().unwrap_or(false),
         }
     }
 
-    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Said {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> ToolText {
         let id = self.send_call(tool, arguments);
         self.wait_call(id)
     }
 
     /// Runs TypeScript.
-    pub(crate) fn run(&mut self, code: &str) -> Said {
+    pub(crate) fn run(&mut self, code: &str) -> ToolText {
         self.call("execute_code", &json!({"code": code}))
     }
 
@@ -274,7 +274,7 @@ impl Drop for Client {
     }
 }
 
-impl Said {
+impl ToolText {
     #[track_caller]
     pub(crate) fn fine(self) -> String {
         assert!(!self.is_error, "{}", self.text);

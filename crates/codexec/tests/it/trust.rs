@@ -82,13 +82,13 @@ fn a_change_is_shown_and_used_only_when_the_user_agrees() {
     assert_eq!(home.names(&list), ["hub.put"]);
     let output = home.run(&["tools", "list", "--refresh"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    let hint = "server hub: 1 of its tools wait for approval; look at them with `codexec servers \
+    let hint = "server hub: 1 of its tools wait for approval; review them with `codexec servers \
                 approve hub`\n";
     assert_eq!(said, hint);
-    let shown = "server hub: 1 tool waits for approval\n\n  get has changed\n    ! it has \
-                 invisible characters; they are shown as \\u{..}\n    + description: And sends \
+    let shown = "server hub: 1 tool waits for approval\n\n  get has changed\n    ! contains \
+                 invisible characters, shown as \\u{..}\n    + description: And sends \
                  it on.\\u{200b}\n";
-    let hint = "nothing was approved: say so with --yes, or at a terminal\n";
+    let hint = "nothing was approved: pass --yes, or run this at a terminal\n";
     home.check(&["servers", "approve"], 1, shown, hint);
     home.check(&["servers", "approve", "hub"], 1, shown, hint);
     let wrong = "error: no tool \"put\" waits for approval; those that wait: get\n";
@@ -107,7 +107,7 @@ fn where_everything_waits_the_list_of_servers_says_so() {
     keep_settings(home.path(), "[gateway]\ntrust = 'manual'");
     let list = "NAME  TRANSPORT  STATE        TOOLS  WHERE\n\
                 hub   stdio      held             0  servers.json:1 (named)\n\n\
-                hub: 1 of its tools wait for approval; look at them with `codexec servers approve \
+                hub: 1 of its tools wait for approval; review them with `codexec servers approve \
                 hub`\n";
     home.check(&["servers", "list"], 0, list, "");
     assert!(home.run(&["servers", "approve", "hub", "--yes"]).status.success());
@@ -142,7 +142,7 @@ fn a_terminal_is_asked() {
         python.env_remove("MCP_CONFIG_PATH").env_remove("CLAUDE_CONFIG_DIR");
         let output = python.current_dir(home.path()).output().expect("python3 runs");
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(said.contains("Let code use what is shown of hub? [y/N]"), "{said}");
+        assert!(said.contains("Let code use these tools of hub? [y/N]"), "{said}");
         output.status.code()
     };
     assert_eq!(ask("\n"), Some(1));

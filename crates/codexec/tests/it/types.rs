@@ -237,5 +237,5 @@ fn help_speaks_the_language_of_who_asks() {
         bash.contains("mcp time get_current_time\n  --timezone <string>, required; "),
         "{bash}"
     );
-    assert!(bash.contains("gives: { timezone: string; "), "{bash}");
+    assert!(bash.contains("returns: { timezone: string; "), "{bash}");
 }

@@ -141,7 +141,7 @@ fn up_9_five_failures_open_the_breaker_and_one_probe_goes_through() {
         assert!(within(PATIENCE, is_counted), "{}", health(&mut client, "bad"));
     }
     let refused = outcome(&mut client, "bad", "echo");
-    let reason = "failed: server \"bad\": it failed 5 times in a row, at last: no answer within";
+    let reason = "failed: server \"bad\": it failed 5 times in a row, last error: no answer within";
     assert!(refused.starts_with(reason), "{refused}");
     assert!(refused.contains("; try again in "), "{refused}");
     assert_eq!(health(&mut client, "bad")["breaker"], "open");
@@ -167,7 +167,7 @@ fn up_9_a_server_that_dies_in_a_call_is_started_again() {
     let mut client = Client::start(&json!({"bad": scripted(&json!({}))}));
     let both = "const ended = await Promise.allSettled([tools.bad.hang({}), tools.bad.die({})]);\n\
                 return ended.map((one) => one.reason.message).join('\\n')";
-    let why = "server \"bad\": it ended (exit status: 3; it said: out of cheese)";
+    let why = "server \"bad\": it ended (exit status: 3; stderr: out of cheese)";
     assert_eq!(client.run(both).fine(), format!("{why}\n{why}"));
     assert_eq!(outcome(&mut client, "bad", "echo"), "{}");
     let health = health(&mut client, "bad");

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, Said, command, keep_settings};
+use crate::support::{Client, ToolText, command, keep_settings};
 
 /// Looks around in whichever process imports it, and keeps what it saw.
 const OBSERVER: &str = r#"
@@ -58,7 +58,7 @@ fn configure(command: &mut Command, settings: &str) {
     keep_settings(&home, settings);
 }
 
-fn run(client: &mut Client, language: &str, code: &str) -> Said {
+fn run(client: &mut Client, language: &str, code: &str) -> ToolText {
     client.call("execute_code", &json!({"language": language, "code": code}))
 }
 
@@ -136,7 +136,7 @@ fn zyg_2_a_guest_that_signals_its_group_reaches_only_itself() {
         command.args(["--toolset", "codexec"]);
         without_landlock(command);
     });
-    let value = |said: Said| -> Value {
+    let value = |said: ToolText| -> Value {
         serde_json::from_str(&said.text).unwrap_or_else(|_| panic!("not JSON: {}", said.text))
     };
     let start = json!({"language": "python"});

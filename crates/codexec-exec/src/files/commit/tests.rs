@@ -89,7 +89,7 @@ impl TestProject {
         mknodat(CWD, self.upper(path), FileType::CharacterDevice, Mode::empty(), 0).unwrap();
     }
 
-    fn commit(&mut self) -> Changes {
+    fn commit(&mut self) -> FileChanges {
         self.round += 1;
         let (upper, target) = (tree(&self.upper("")), tree(&self.file("")));
         let keep = self.home.path().join(format!("kept-{}", self.round));
@@ -119,7 +119,7 @@ fn write(path: &Path, text: &str) {
 }
 
 /// Returns `verb path` for everything in the report.
-fn reported(changes: &Changes) -> Vec<String> {
+fn reported(changes: &FileChanges) -> Vec<String> {
     let artifacts = [
         ("created", &changes.created),
         ("modified", &changes.modified),

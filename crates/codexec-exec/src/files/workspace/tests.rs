@@ -14,7 +14,7 @@ fn collect_changes(
     home: &TempDir,
     before: &WorkspaceFiles,
     keep: &TempDir,
-) -> (Changes, WorkspaceFiles) {
+) -> (FileChanges, WorkspaceFiles) {
     collect(OwnedFd::from(File::open(home.path()).unwrap()), before, keep.path())
 }
 

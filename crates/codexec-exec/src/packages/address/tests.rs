@@ -1,7 +1,7 @@
 use super::*;
 
 fn host(text: &str) -> Option<String> {
-    Host::parse_canonical(text, 443).map(|host| host.to_string())
+    IndexHost::parse_canonical(text, 443).map(|host| host.to_string())
 }
 
 #[test]
@@ -20,22 +20,22 @@ fn pkg_2_a_host_has_one_spelling() {
 
 #[test]
 fn an_index_is_shown_without_its_password() {
-    let index = Index::parse("https://me:secret@example.org/simple").expect("an index");
+    let index = PackageIndex::parse("https://me:secret@example.org/simple").expect("an index");
     assert_eq!(index.to_string(), "https://example.org/simple");
     assert_eq!(format!("{index:?}"), "Index(https://example.org/simple)");
     assert!(index.has_password());
     assert_eq!(index.for_installer(), "https://me:secret@example.org/simple");
     assert_eq!(index.host().to_string(), "example.org:443");
-    let error = Index::parse("ftp://me:secret@example.org/").expect_err("no index");
+    let error = PackageIndex::parse("ftp://me:secret@example.org/").expect_err("no index");
     assert!(!error.to_string().contains("secret"), "{error}");
     for bad in ["", "example.org", "file:///srv", "https://", "https://a/?q=1", "https://a/#x"] {
-        assert!(Index::parse(bad).is_err(), "{bad}");
+        assert!(PackageIndex::parse(bad).is_err(), "{bad}");
     }
 }
 
 #[test]
 fn no_proxy_entries_match_domain_suffixes() {
-    let host = Host::parse_canonical("pypi.corp.example", 443).expect("a host");
+    let host = IndexHost::parse_canonical("pypi.corp.example", 443).expect("a host");
     for list in ["corp.example", ".corp.example", "*.corp.example", "*", "x, pypi.corp.example:443"]
     {
         assert!(host.is_listed_in(list), "{list}");

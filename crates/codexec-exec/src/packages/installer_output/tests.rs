@@ -7,11 +7,11 @@ fn output_and_progress_are_bounded() {
     let reported = Mutex::new(Vec::new());
     let report = |line: &str| reported.lock().expect("unpoisoned").push(line.to_owned());
     let mut installer_output = InstallerOutput::default();
-    installer_output.add(Stream::Out, "Collecting s", &report);
-    installer_output.add(Stream::Out, "ix\n\n\x1b[1mDone\n", &report);
+    installer_output.add(OutputStream::Out, "Collecting s", &report);
+    installer_output.add(OutputStream::Out, "ix\n\n\x1b[1mDone\n", &report);
     assert_eq!(*reported.lock().expect("unpoisoned"), ["Collecting six", "[1mDone"]);
     for _ in 0..10_000 {
-        installer_output.add(Stream::Err, &format!("{}\n", "é".repeat(500)), &report);
+        installer_output.add(OutputStream::Err, &format!("{}\n", "é".repeat(500)), &report);
     }
     let reported = reported.lock().expect("unpoisoned");
     assert_eq!(reported.len(), MAX_REPORTED);
@@ -26,7 +26,7 @@ fn output_and_progress_are_bounded() {
 fn error_lines_are_those_marked_as_errors() {
     let mut installer_output = InstallerOutput::default();
     installer_output.add(
-        Stream::Err,
+        OutputStream::Err,
         "note\nERROR: no such thing\nnpm error code E1\nbye\n",
         &|_| {},
     );

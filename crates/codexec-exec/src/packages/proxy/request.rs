@@ -6,7 +6,7 @@ use std::io;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpStream;
 
-use crate::packages::address::Host;
+use crate::packages::address::IndexHost;
 
 /// Limits of a head: total bytes, and lines.
 const MAX_HEAD_BYTES: usize = 16 << 10;
@@ -23,14 +23,14 @@ pub(super) struct HttpHead {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ProxyRequest {
     /// A tunnel, for https.
-    Connect(Host),
+    Connect(IndexHost),
     Fetch(FetchRequest),
 }
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct FetchRequest {
     method: &'static str,
-    host: Host,
+    host: IndexHost,
     /// Host and port as the client wrote them, and the path.
     authority: String,
     path: String,
@@ -131,7 +131,7 @@ impl ProxyRequest {
         }
         let method = match method {
             "CONNECT" => {
-                let host = Host::parse_canonical(target, 0).filter(|host| host.port() != 0);
+                let host = IndexHost::parse_canonical(target, 0).filter(|host| host.port() != 0);
                 return host.map(ProxyRequest::Connect).ok_or("CONNECT takes a host and a port");
             }
             "GET" => "GET",
@@ -144,14 +144,14 @@ impl ProxyRequest {
             Some(slash) => rest.split_at(slash),
             None => (rest, "/"),
         };
-        let host = Host::parse_canonical(authority, 80).ok_or(unread)?;
+        let host = IndexHost::parse_canonical(authority, 80).ok_or(unread)?;
         let passed = headers.iter().filter(|(name, ..)| !NOT_PASSED_ON.contains(&name.as_str()));
         let headers = passed.map(|(_, line, _)| (*line).to_owned()).collect();
         let (authority, path) = (authority.to_ascii_lowercase(), path.to_owned());
         Ok(ProxyRequest::Fetch(FetchRequest { method, host, authority, path, headers }))
     }
 
-    pub(super) fn host(&self) -> &Host {
+    pub(super) fn host(&self) -> &IndexHost {
         match self {
             ProxyRequest::Connect(host) => host,
             ProxyRequest::Fetch(fetch) => &fetch.host,

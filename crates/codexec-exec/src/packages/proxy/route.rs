@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use url::Url;
 
 use super::request::{HttpHead, ProxyRequest};
-use crate::packages::address::Host;
+use crate::packages::address::IndexHost;
 
 #[derive(Clone, Debug, Default)]
 pub(in crate::packages) struct ProxyRoute {
@@ -19,7 +19,7 @@ pub(in crate::packages) struct ProxyRoute {
 
 #[derive(Clone)]
 struct OutboundProxy {
-    host: Host,
+    host: IndexHost,
     /// A complete header line.
     authorization: Option<String>,
 }
@@ -39,7 +39,7 @@ impl ProxyRoute {
         }
         let name = url.host_str().unwrap_or_default();
         let port = url.port_or_known_default().unwrap_or(80);
-        let host = Host::parse_canonical(&format!("{name}:{port}"), port)
+        let host = IndexHost::parse_canonical(&format!("{name}:{port}"), port)
             .ok_or_else(|| wrong.to_owned())?;
         let authorization = url.password().map(|password| {
             let pair = format!("{}:{}", percent_decode(url.username()), percent_decode(password));
@@ -49,13 +49,13 @@ impl ProxyRoute {
         Ok(ProxyRoute { proxy, no_proxy: no_proxy.to_owned() })
     }
 
-    fn proxy_for(&self, host: &Host) -> Option<&OutboundProxy> {
+    fn proxy_for(&self, host: &IndexHost) -> Option<&OutboundProxy> {
         self.proxy.as_ref().filter(|_| !host.is_listed_in(&self.no_proxy))
     }
 
     /// Returns the authorization header for a plain request through another proxy; `None` if the
     /// host is connected to directly.
-    pub(super) fn authorization_for(&self, host: &Host) -> Option<&str> {
+    pub(super) fn authorization_for(&self, host: &IndexHost) -> Option<&str> {
         let proxy = self.proxy_for(host)?;
         Some(proxy.authorization.as_deref().unwrap_or_default())
     }
@@ -88,7 +88,7 @@ impl std::fmt::Debug for OutboundProxy {
     }
 }
 
-async fn connect_to(host: &Host) -> io::Result<TcpStream> {
+async fn connect_to(host: &IndexHost) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host.to_resolve(), host.port())).await?;
     stream.set_nodelay(true)?;
     Ok(stream)

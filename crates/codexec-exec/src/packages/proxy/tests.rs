@@ -28,7 +28,7 @@ async fn server(answer: &'static [u8]) -> SocketAddr {
 
 fn reach(hosts: &[&str]) -> ProxyPolicy {
     let hosts =
-        hosts.iter().map(|host| Host::parse_canonical(host, 443).expect("a host")).collect();
+        hosts.iter().map(|host| IndexHost::parse_canonical(host, 443).expect("a host")).collect();
     let (patience, idle) = (Duration::from_secs(30), Duration::from_secs(30));
     ProxyPolicy { hosts, route: ProxyRoute::default(), max_bytes: 1 << 20, patience, idle }
 }

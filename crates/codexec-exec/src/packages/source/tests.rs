@@ -15,19 +15,19 @@ fn pip_config_uses_the_most_specific_section() {
 
 #[test]
 fn settings_override_the_installers_config_which_overrides_the_default_index() {
-    let settings = Settings::default();
+    let settings = PackageSettings::default();
     let config = InstallerConfig {
         index: Some("https://own.example:8443/simple".to_owned()),
         ..InstallerConfig::default()
     };
     let hosts =
-        |source: &PackageSource| source.hosts.iter().map(Host::to_string).collect::<Vec<_>>();
+        |source: &PackageSource| source.hosts.iter().map(IndexHost::to_string).collect::<Vec<_>>();
     let source = PackageSource::new(Language::Python, &settings, &config).expect("a source");
     assert_eq!(hosts(&source), ["own.example:8443"]);
-    let named = Settings {
-        python_index: Some(Index::parse("http://named.example/simple").expect("an index")),
-        python_hosts: vec![Host::parse("files.example").expect("a host")],
-        ..Settings::default()
+    let named = PackageSettings {
+        python_index: Some(PackageIndex::parse("http://named.example/simple").expect("an index")),
+        python_hosts: vec![IndexHost::parse("files.example").expect("a host")],
+        ..PackageSettings::default()
     };
     let source = PackageSource::new(Language::Python, &named, &config).expect("a source");
     assert_eq!(hosts(&source), ["files.example:443", "named.example:80"]);
@@ -53,10 +53,10 @@ fn settings_override_the_installers_config_which_overrides_the_default_index() {
 
 #[test]
 fn pkg_6_an_index_with_a_password_and_install_scripts_do_not_go_together() {
-    let secret = Index::parse("https://me:secret@own.example/simple").expect("an index");
-    let settings = Settings { python_index: Some(secret), ..Settings::default() };
+    let secret = PackageIndex::parse("https://me:secret@own.example/simple").expect("an index");
+    let settings = PackageSettings { python_index: Some(secret), ..PackageSettings::default() };
     assert!(PackageSource::new(Language::Python, &settings, &InstallerConfig::default()).is_ok());
-    let both = Settings { install_scripts: true, ..settings };
+    let both = PackageSettings { install_scripts: true, ..settings };
     let error = PackageSource::new(Language::Python, &both, &InstallerConfig::default())
         .expect_err("refused");
     assert!(!error.to_string().contains("secret"), "{error}");

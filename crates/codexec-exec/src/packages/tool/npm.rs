@@ -1,12 +1,16 @@
 use std::path::Path;
 
-use codexec_sandbox::{Command, PROXY_PORT};
+use codexec_sandbox::{PROXY_PORT, ProgramCommand};
 use codexec_types::{Language, PackageName};
 use serde::Deserialize;
 
 use super::{InstallFailure, InstallRequest, WORK, installer_environment, to_strings};
 
-pub(super) fn install_command(node: &Path, npm: &Path, request: &InstallRequest<'_>) -> Command {
+pub(super) fn install_command(
+    node: &Path,
+    npm: &Path,
+    request: &InstallRequest<'_>,
+) -> ProgramCommand {
     let proxy = format!("http://127.0.0.1:{PROXY_PORT}");
     let mut arguments = vec![npm.display().to_string(), "install".to_owned()];
     arguments.extend(to_strings(["--json", "--no-audit", "--no-fund", "--no-update-notifier"]));
@@ -31,7 +35,7 @@ pub(super) fn install_command(node: &Path, npm: &Path, request: &InstallRequest<
     arguments.extend(request.others.iter().cloned());
     arguments.push(request.package.as_str().to_owned());
     let environment = installer_environment(node, request.source, Language::Node);
-    Command { program: node.to_owned(), arguments, environment }
+    ProgramCommand { program: node.to_owned(), arguments, environment }
 }
 
 #[derive(Deserialize)]

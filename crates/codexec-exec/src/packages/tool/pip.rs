@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use codexec_sandbox::{Command, PROXY_PORT};
+use codexec_sandbox::{PROXY_PORT, ProgramCommand};
 use codexec_types::{Language, PackageName};
 
 use super::{
@@ -8,7 +8,7 @@ use super::{
     to_strings,
 };
 
-pub(super) fn install_command(python: &Path, request: &InstallRequest<'_>) -> Command {
+pub(super) fn install_command(python: &Path, request: &InstallRequest<'_>) -> ProgramCommand {
     let mut arguments = common_arguments("install", request);
     arguments.extend(to_strings(["--progress-bar", "off", "--no-warn-script-location"]));
     arguments.extend(to_strings(["--target", &format!("{WORK}/python")]));
@@ -23,7 +23,7 @@ pub(super) fn install_command(python: &Path, request: &InstallRequest<'_>) -> Co
     command(python, arguments, request)
 }
 
-pub(super) fn versions_command(python: &Path, request: &InstallRequest<'_>) -> Command {
+pub(super) fn versions_command(python: &Path, request: &InstallRequest<'_>) -> ProgramCommand {
     let mut arguments = common_arguments("index", request);
     arguments.extend(to_strings(["--pre", "versions", "--", request.package.name()]));
     command(python, arguments, request)
@@ -47,9 +47,9 @@ fn common_arguments(what: &str, request: &InstallRequest<'_>) -> Vec<String> {
     arguments
 }
 
-fn command(python: &Path, arguments: Vec<String>, request: &InstallRequest<'_>) -> Command {
+fn command(python: &Path, arguments: Vec<String>, request: &InstallRequest<'_>) -> ProgramCommand {
     let environment = installer_environment(python, request.source, Language::Python);
-    Command { program: python.to_owned(), arguments, environment }
+    ProgramCommand { program: python.to_owned(), arguments, environment }
 }
 
 pub(super) fn classify_failure(said: &str, package: &PackageName) -> InstallFailure {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::packages::address::Index;
+use crate::packages::address::PackageIndex;
 use crate::packages::proxy::ProxyRoute;
 
 fn package(language: Language, text: &str) -> PackageName {
@@ -8,7 +8,7 @@ fn package(language: Language, text: &str) -> PackageName {
 
 fn source() -> PackageSource {
     PackageSource {
-        index: Index::parse("https://index.example/simple").expect("an index"),
+        index: PackageIndex::parse("https://index.example/simple").expect("an index"),
         hosts: Vec::new(),
         certificates: Some(PathBuf::from("/srv/ca.pem")),
         route: ProxyRoute::default(),

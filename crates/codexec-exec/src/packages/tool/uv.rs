@@ -1,11 +1,15 @@
 use std::path::Path;
 
-use codexec_sandbox::Command;
+use codexec_sandbox::ProgramCommand;
 use codexec_types::{Language, PackageName};
 
 use super::{CONSTRAINTS, InstallFailure, InstallRequest, WORK, installer_environment, to_strings};
 
-pub(super) fn install_command(python: &Path, uv: &Path, request: &InstallRequest<'_>) -> Command {
+pub(super) fn install_command(
+    python: &Path,
+    uv: &Path,
+    request: &InstallRequest<'_>,
+) -> ProgramCommand {
     let mut arguments =
         to_strings(["pip", "install", "--no-config", "--no-cache", "--no-progress"]);
     arguments.extend(to_strings([
@@ -29,7 +33,7 @@ pub(super) fn install_command(python: &Path, uv: &Path, request: &InstallRequest
     }
     arguments.extend(to_strings(["--", request.package.as_str()]));
     let environment = installer_environment(python, request.source, Language::Python);
-    Command { program: uv.to_owned(), arguments, environment }
+    ProgramCommand { program: uv.to_owned(), arguments, environment }
 }
 
 pub(super) fn classify_failure(said: &str, package: &PackageName) -> InstallFailure {

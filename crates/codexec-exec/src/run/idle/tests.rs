@@ -1,8 +1,8 @@
 use super::*;
 
-fn texts(late: &mut LateOutput) -> Vec<(Stream, String)> {
+fn texts(late: &mut LateOutput) -> Vec<(OutputStream, String)> {
     let text = |event| match event {
-        Event::Output { stream, text } => (stream, text),
+        RunEvent::Output { stream, text } => (stream, text),
         other => panic!("{other:?}"),
     };
     late.take_since_last_reply().into_iter().map(text).collect()
@@ -11,13 +11,13 @@ fn texts(late: &mut LateOutput) -> Vec<(Stream, String)> {
 #[test]
 fn ses_2_late_output_is_marked_by_stream_and_given_once() {
     let mut late = LateOutput::default();
-    late.push(Stream::Err, "e");
-    late.push(Stream::Out, "a\n");
-    late.push(Stream::Out, "b\n");
+    late.push(OutputStream::Err, "e");
+    late.push(OutputStream::Out, "a\n");
+    late.push(OutputStream::Out, "b\n");
     let marked = |text: &str| {
         format!("[codexec] written after the last reply:\n{text}[codexec] this reply:\n")
     };
-    let expected = [(Stream::Out, marked("a\nb\n")), (Stream::Err, marked("e\n"))];
+    let expected = [(OutputStream::Out, marked("a\nb\n")), (OutputStream::Err, marked("e\n"))];
     assert_eq!(texts(&mut late), expected);
     assert_eq!(texts(&mut late), []);
 }
@@ -25,11 +25,11 @@ fn ses_2_late_output_is_marked_by_stream_and_given_once() {
 #[test]
 fn ses_2_late_output_is_bounded() {
     let mut late = LateOutput::default();
-    late.push(Stream::Out, &"x".repeat(LATE_BYTES - 1));
+    late.push(OutputStream::Out, &"x".repeat(LATE_BYTES - 1));
     // No character is cut in two.
-    late.push(Stream::Out, "é");
+    late.push(OutputStream::Out, "é");
     for _ in 0..1_000 {
-        late.push(Stream::Out, &"y".repeat(LATE_BYTES));
+        late.push(OutputStream::Out, &"y".repeat(LATE_BYTES));
     }
     let texts = texts(&mut late);
     let text = &texts[0].1;

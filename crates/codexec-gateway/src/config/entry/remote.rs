@@ -1,14 +1,15 @@
-//! A server on the network.
+//! Reads an entry for a remote server.
 
 use url::Url;
 
-use super::{BadEntry, Entry};
+use super::{BadEntry, ConfigEntry};
 use crate::config::{
-    Client, OAuthConfig, RemoteConfig, RemoteKind, Secret, TransportConfig, node::Node,
+    ConfigOwner, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, TransportConfig,
+    node::ConfigNode,
 };
 
-impl Entry<'_> {
-    pub(super) fn remote(
+impl ConfigEntry<'_> {
+    pub(super) fn read_remote(
         &mut self,
         key: &str,
         kind: RemoteKind,
@@ -17,60 +18,63 @@ impl Entry<'_> {
         let url = match Url::parse(text.trim()) {
             Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => url,
             Ok(url) => {
-                let what = format!("is reached over {:?}; write http or https", url.scheme());
-                return Err(self.wrong_at(key, &what));
+                let what = format!("has the scheme {:?}; use http or https", url.scheme());
+                return Err(self.error_at(key, &what));
             }
-            // Not the text itself: it may hold a token.
+            // The message leaves out the text, which may contain a token.
             Err(error) => {
                 let what = format!("is not a URL ({error}); write it like https://host/mcp");
-                return Err(self.wrong_at(key, &what));
+                return Err(self.error_at(key, &what));
             }
         };
         let mut headers = self.pairs(self.dialect.headers)?;
-        if self.scope.client == Client::Codex {
+        if self.scope.client == ConfigOwner::Codex {
             headers.extend(self.codex_headers());
         }
-        if let Some((name, _)) = headers.iter().find(|(name, value)| !is_header(name, value)) {
-            let what = format!("has {name:?}, which is no header or has a line break in its value");
-            return Err(self.wrong_at(self.dialect.headers, &what));
+        if let Some((name, _)) = headers.iter().find(|(name, value)| !is_valid_header(name, value))
+        {
+            let what = format!(
+                "has {name:?}, which is not a valid header name or has a line break in its value"
+            );
+            return Err(self.error_at(self.dialect.headers, &what));
         }
         for helper in ["headersHelper", "http_headers_helper"] {
             if self.node.get(helper).is_some() {
-                let what = "is a program that makes headers, and is not run here";
-                self.notes.push(self.wrong_at(helper, what).what);
+                let what = "is a program that generates headers; codexec does not run it";
+                self.notes.push(self.error_at(helper, what).what);
             }
         }
-        let oauth = self.oauth()?;
+        let oauth = self.read_oauth()?;
         Ok(TransportConfig::Remote(RemoteConfig { kind, url, headers, oauth }))
     }
 
-    /// Codex names the variables that hold its secrets.
-    fn codex_headers(&mut self) -> Vec<(String, Secret)> {
+    /// Returns the headers that Codex takes from environment variables.
+    fn codex_headers(&mut self) -> Vec<(String, SecretSource)> {
         let mut headers = Vec::new();
-        if let Some(name) = self.node.get("bearer_token_env_var").and_then(Node::text) {
+        if let Some(name) = self.node.get("bearer_token_env_var").and_then(ConfigNode::text) {
             match (self.scope.world.variable)(name) {
                 Some(token) => {
-                    let value = Secret::Plain(format!("Bearer {}", token.trim()));
+                    let value = SecretSource::Plain(format!("Bearer {}", token.trim()));
                     headers.push(("Authorization".to_owned(), value));
                 }
-                None => self.gaps.unset.push(format!("${name}")),
+                None => self.expansion.unset.push(format!("${name}")),
             }
         }
-        let named = self.node.get("env_http_headers").and_then(Node::entries);
+        let named = self.node.get("env_http_headers").and_then(ConfigNode::entries);
         for (header, variable) in named.unwrap_or_default().into_iter().take(super::MAX_ITEMS) {
             let Some(name) = variable.text() else { continue };
             if (self.scope.world.variable)(name).is_some() {
-                headers.push((header.to_owned(), Secret::Variable(name.to_owned())));
+                headers.push((header.to_owned(), SecretSource::Variable(name.to_owned())));
             } else {
-                self.gaps.unset.push(format!("${name}"));
+                self.expansion.unset.push(format!("${name}"));
             }
         }
         headers
     }
 
-    /// The words differ between clients, what they mean does not.
-    fn oauth(&mut self) -> Result<OAuthConfig, BadEntry> {
-        let tables: Vec<&Node> = ["oauth", "auth"]
+    /// Reads the OAuth settings; clients spell the same keys differently.
+    fn read_oauth(&mut self) -> Result<OAuthConfig, BadEntry> {
+        let tables: Vec<&ConfigNode> = ["oauth", "auth"]
             .into_iter()
             .filter_map(|key| self.node.get(key))
             .filter(|node| node.entries().is_some())
@@ -78,16 +82,18 @@ impl Entry<'_> {
         let find = |keys: &[&str]| {
             keys.iter().find_map(|key| tables.iter().find_map(|table| table.get(key)))
         };
-        let id = find(&["clientId", "client_id", "client-id", "CLIENT_ID"]).and_then(Node::text);
+        let id =
+            find(&["clientId", "client_id", "client-id", "CLIENT_ID"]).and_then(ConfigNode::text);
         let secret = find(&["clientSecret", "client_secret", "client-secret", "CLIENT_SECRET"]);
-        let port = find(&["callbackPort", "callback_port", "callback-port"]).and_then(Node::number);
+        let port =
+            find(&["callbackPort", "callback_port", "callback-port"]).and_then(ConfigNode::number);
         let scopes = find(&["scopes", "scope"]).or_else(|| self.node.get("scopes"));
         let scopes = scopes.map(|node| match node.text() {
             Some(text) => text.split_whitespace().map(str::to_owned).collect(),
             None => node.texts(),
         });
-        let client_id = id.map(|id| self.full(id));
-        let client_secret = match secret.and_then(Node::text) {
+        let client_id = id.map(|id| self.expand(id));
+        let client_secret = match secret.and_then(ConfigNode::text) {
             Some(text) => Some(self.secret("oauth", text)?),
             None => None,
         };
@@ -98,11 +104,13 @@ impl Entry<'_> {
                 #[expect(
                     clippy::cast_possible_truncation,
                     clippy::cast_sign_loss,
-                    reason = "just compared with both ends"
+                    reason = "the match arm checks both bounds"
                 )]
                 Some(port as u16)
             }
-            Some(_) => return Err(self.wrong_at("oauth", "has a callback port that is no port")),
+            Some(_) => {
+                return Err(self.error_at("oauth", "has an invalid callback port; use 1 to 65535"));
+            }
         };
         Ok(OAuthConfig {
             client_id,
@@ -113,11 +121,11 @@ impl Entry<'_> {
     }
 }
 
-fn is_header(name: &str, value: &Secret) -> bool {
+fn is_valid_header(name: &str, value: &SecretSource) -> bool {
     let is_token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    let is_fine = match value {
-        Secret::Plain(text) => !text.contains(['\r', '\n']),
-        Secret::Variable(_) | Secret::File(_) | Secret::Keyring(_) => true,
+    let is_valid_value = match value {
+        SecretSource::Plain(text) => !text.contains(['\r', '\n']),
+        SecretSource::Variable(_) | SecretSource::File(_) | SecretSource::Keyring(_) => true,
     };
-    !name.is_empty() && name.bytes().all(is_token) && is_fine
+    !name.is_empty() && name.bytes().all(is_token) && is_valid_value
 }

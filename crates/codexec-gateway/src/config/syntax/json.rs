@@ -1,30 +1,30 @@
-//! JSON as people write it: comments and commas before a closing bracket are borne.
+//! A JSON parser that allows comments and trailing commas.
 
 use super::{MAX_DEPTH, MAX_VALUES, SyntaxError, number};
-use crate::config::node::{Node, Tree};
+use crate::config::node::{ConfigNode, ConfigValue};
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     rest: &'a str,
     line: u32,
-    /// What is left of the text where the present line begins.
+    /// The length of the remaining text at the start of the current line.
     line_start: usize,
     values: usize,
 }
 
 type Read<T> = Result<T, SyntaxError>;
 
-pub(super) fn parse(text: &str) -> Read<Node> {
-    let mut reader = Reader { rest: text, line: 1, line_start: text.len(), values: 0 };
-    let root = reader.value(MAX_DEPTH)?;
-    reader.blanks()?;
+pub(super) fn parse(text: &str) -> Read<ConfigNode> {
+    let mut reader = JsonReader { rest: text, line: 1, line_start: text.len(), values: 0 };
+    let root = reader.read_value(MAX_DEPTH)?;
+    reader.skip_blanks()?;
     match reader.rest.chars().next() {
         None => Ok(root),
-        Some(c) => Err(reader.wrong(format!("{c:?} stands after the end"))),
+        Some(c) => Err(reader.error(format!("unexpected {c:?} after the end"))),
     }
 }
 
-impl Reader<'_> {
-    fn wrong(&self, what: impl Into<String>) -> SyntaxError {
+impl JsonReader<'_> {
+    fn error(&self, what: impl Into<String>) -> SyntaxError {
         let column = number(self.line_start.saturating_sub(self.rest.len()) + 1);
         SyntaxError { line: self.line, column, what: what.into() }
     }
@@ -41,13 +41,13 @@ impl Reader<'_> {
         taken
     }
 
-    fn blanks(&mut self) -> Read<()> {
+    fn skip_blanks(&mut self) -> Read<()> {
         loop {
             let text = self.rest;
             let bytes = if text.starts_with("//") {
                 text.find('\n').unwrap_or(text.len())
             } else if text.starts_with("/*") {
-                let end = text.find("*/").ok_or_else(|| self.wrong("a comment has no end"))?;
+                let end = text.find("*/").ok_or_else(|| self.error("unterminated comment"))?;
                 end + 2
             } else {
                 text.find(|c: char| !c.is_whitespace()).unwrap_or(text.len())
@@ -59,74 +59,74 @@ impl Reader<'_> {
         }
     }
 
-    fn value(&mut self, depth: usize) -> Read<Node> {
-        self.blanks()?;
+    fn read_value(&mut self, depth: usize) -> Read<ConfigNode> {
+        self.skip_blanks()?;
         self.values += 1;
         if depth == 0 {
-            return Err(self.wrong(format!("it is nested deeper than {MAX_DEPTH}")));
+            return Err(self.error(format!("it is nested deeper than {MAX_DEPTH} levels")));
         }
         if self.values > MAX_VALUES {
-            return Err(self.wrong(format!("it has more than {MAX_VALUES} values")));
+            return Err(self.error(format!("it has more than {MAX_VALUES} values")));
         }
         let line = self.line;
         let value = match self.rest.bytes().next() {
-            None => return Err(self.wrong("it ends too early")),
-            Some(b'{') => self.table(depth)?,
-            Some(b'[') => self.list(depth)?,
-            Some(b'"') => Tree::Text(self.string()?),
-            Some(_) => self.word()?,
+            None => return Err(self.error("it ends too early")),
+            Some(b'{') => self.read_table(depth)?,
+            Some(b'[') => self.read_list(depth)?,
+            Some(b'"') => ConfigValue::Text(self.read_string()?),
+            Some(_) => self.read_word()?,
         };
-        Ok(Node { line, value })
+        Ok(ConfigNode { line, value })
     }
 
-    fn table(&mut self, depth: usize) -> Read<Tree> {
+    fn read_table(&mut self, depth: usize) -> Read<ConfigValue> {
         self.take(1);
         let mut entries = Vec::new();
         loop {
-            self.blanks()?;
+            self.skip_blanks()?;
             match self.rest.bytes().next() {
                 Some(b'}') => break,
                 Some(b'"') => {}
-                Some(_) => return Err(self.wrong("a key in double quotes is expected")),
-                None => return Err(self.wrong("it ends inside an object")),
+                Some(_) => return Err(self.error("a key in double quotes is expected")),
+                None => return Err(self.error("it ends inside an object")),
             }
             let line = self.line;
-            let key = self.string()?;
-            self.blanks()?;
+            let key = self.read_string()?;
+            self.skip_blanks()?;
             if !self.rest.starts_with(':') {
-                return Err(self.wrong("`:` is expected after a key"));
+                return Err(self.error("`:` is expected after a key"));
             }
             self.take(1);
-            let value = self.value(depth - 1)?.value;
-            entries.push((key, Node { line, value }));
-            if !self.comma('}')? {
+            let value = self.read_value(depth - 1)?.value;
+            entries.push((key, ConfigNode { line, value }));
+            if !self.take_comma('}')? {
                 break;
             }
         }
         self.take(1);
-        Ok(Tree::Table(entries))
+        Ok(ConfigValue::Table(entries))
     }
 
-    fn list(&mut self, depth: usize) -> Read<Tree> {
+    fn read_list(&mut self, depth: usize) -> Read<ConfigValue> {
         self.take(1);
         let mut items = Vec::new();
         loop {
-            self.blanks()?;
+            self.skip_blanks()?;
             if self.rest.starts_with(']') {
                 break;
             }
-            items.push(self.value(depth - 1)?);
-            if !self.comma(']')? {
+            items.push(self.read_value(depth - 1)?);
+            if !self.take_comma(']')? {
                 break;
             }
         }
         self.take(1);
-        Ok(Tree::List(items))
+        Ok(ConfigValue::List(items))
     }
 
-    /// Takes a comma; `false` when the closing bracket stands there instead.
-    fn comma(&mut self, close: char) -> Read<bool> {
-        self.blanks()?;
+    /// Consumes a comma; returns false if the closing bracket comes instead.
+    fn take_comma(&mut self, close: char) -> Read<bool> {
+        self.skip_blanks()?;
         if self.rest.starts_with(',') {
             self.take(1);
             return Ok(true);
@@ -134,44 +134,44 @@ impl Reader<'_> {
         if self.rest.starts_with(close) {
             return Ok(false);
         }
-        Err(self.wrong(format!("`,` or `{close}` is expected")))
+        Err(self.error(format!("`,` or `{close}` is expected")))
     }
 
-    fn string(&mut self) -> Read<String> {
+    fn read_string(&mut self) -> Read<String> {
         let length = string_length(self.rest);
-        let length = length.ok_or_else(|| self.wrong("a string has no end on its line"))?;
+        let length = length.ok_or_else(|| self.error("unterminated string"))?;
         let quoted = self.rest.get(..length).unwrap_or_default();
         let inside = quoted.get(1..length - 1).unwrap_or_default();
-        // Nearly all strings are as they are written.
+        // Nearly all strings have no escapes.
         let text = if inside.bytes().all(|b| b != b'\\' && b >= b' ') {
             inside.to_owned()
         } else {
-            let what = "a string has a character or escape that JSON does not know";
-            serde_json::from_str(quoted).map_err(|_| self.wrong(what))?
+            let what = "a string has an invalid character or escape";
+            serde_json::from_str(quoted).map_err(|_| self.error(what))?
         };
         self.take(length);
         Ok(text)
     }
 
-    fn word(&mut self) -> Read<Tree> {
+    fn read_word(&mut self) -> Read<ConfigValue> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
         let length = self.rest.find(|c: char| !is_part(c)).unwrap_or(self.rest.len());
         let word = self.rest.get(..length).unwrap_or_default();
         let value = match word {
-            "true" => Tree::Bool(true),
-            "false" => Tree::Bool(false),
-            "null" => Tree::Null,
+            "true" => ConfigValue::Bool(true),
+            "false" => ConfigValue::Bool(false),
+            "null" => ConfigValue::Null,
             _ if serde_json::from_str::<serde_json::Number>(word).is_ok() => {
-                Tree::Number(word.to_owned())
+                ConfigValue::Number(word.to_owned())
             }
-            _ => return Err(self.wrong("a value is expected")),
+            _ => return Err(self.error("a value is expected")),
         };
         self.take(length);
         Ok(value)
     }
 }
 
-/// How long the string is that starts here, quotes included.
+/// Returns the length of the string that starts here, quotes included.
 fn string_length(text: &str) -> Option<usize> {
     let mut is_escaped = false;
     for (at, byte) in text.bytes().enumerate().skip(1) {

@@ -1,52 +1,53 @@
 use super::*;
-use crate::config::node::{Node, Tree};
+use crate::config::node::{ConfigNode, ConfigValue};
 
 #[track_caller]
-fn wrong(syntax: Syntax, text: &str, expected: &str) {
+fn check_error(syntax: Syntax, text: &str, expected: &str) {
     let error = syntax.parse(text).expect_err("wrong");
     assert_eq!(format!("{}:{}: {}", error.line, error.column, error.what), expected);
 }
 
 #[test]
-fn json_is_read_as_people_write_it() {
+fn json_may_have_comments_and_trailing_commas() {
     let text = "\u{feff}{ // ours\n \"a\": { /* one\n two */ \"b\": \"x // \\\"y\", \"c\": [1, -2.5e3, true, null,], }, }";
     let root = Syntax::Json.parse(text).expect("JSON");
     let a = root.get("a").expect("a");
     assert_eq!((a.line, a.get("b").map(|b| b.line)), (2, Some(3)));
-    assert_eq!(a.get("b").and_then(Node::text), Some("x // \"y"));
-    let items = a.get("c").and_then(Node::items).expect("a list");
-    let values: Vec<&Tree> = items.iter().map(|item| &item.value).collect();
+    assert_eq!(a.get("b").and_then(ConfigNode::text), Some("x // \"y"));
+    let items = a.get("c").and_then(ConfigNode::items).expect("a list");
+    let values: Vec<&ConfigValue> = items.iter().map(|item| &item.value).collect();
     assert_eq!(
         values,
-        [&Tree::Number("1".into()), &Tree::Number("-2.5e3".into()), &Tree::Bool(true), &Tree::Null]
+        [
+            &ConfigValue::Number("1".into()),
+            &ConfigValue::Number("-2.5e3".into()),
+            &ConfigValue::Bool(true),
+            &ConfigValue::Null
+        ]
     );
 }
 
 #[test]
-fn the_last_of_two_keys_counts() {
+fn the_last_of_two_equal_keys_counts() {
     let root = Syntax::Json.parse(r#"{"a": 1, "b": 2, "a": 3}"#).expect("JSON");
-    assert_eq!(root.get("a").and_then(Node::number), Some(3.0));
+    assert_eq!(root.get("a").and_then(ConfigNode::number), Some(3.0));
     let names: Vec<&str> = root.entries().expect("a table").iter().map(|(name, _)| *name).collect();
     assert_eq!(names, ["b", "a"]);
 }
 
 #[test]
-fn errors_tell_where() {
-    wrong(Syntax::Json, "{", "1:2: it ends inside an object");
-    wrong(Syntax::Json, "", "1:1: it ends too early");
-    wrong(Syntax::Json, "{\n  \"a\" 1}", "2:7: `:` is expected after a key");
-    wrong(Syntax::Json, "{\n  a: 1}", "2:3: a key in double quotes is expected");
-    wrong(Syntax::Json, "[1 2]", "1:4: `,` or `]` is expected");
-    wrong(Syntax::Json, "[1] 2", "1:5: '2' stands after the end");
-    wrong(Syntax::Json, "[\"a\n\"]", "1:2: a string has no end on its line");
-    wrong(
-        Syntax::Json,
-        "[\"\\q\"]",
-        "1:2: a string has a character or escape that JSON does not know",
-    );
-    wrong(Syntax::Json, "\n/* x", "2:1: a comment has no end");
-    wrong(Syntax::Json, "[01]", "1:2: a value is expected");
-    wrong(
+fn errors_have_a_position() {
+    check_error(Syntax::Json, "{", "1:2: it ends inside an object");
+    check_error(Syntax::Json, "", "1:1: it ends too early");
+    check_error(Syntax::Json, "{\n  \"a\" 1}", "2:7: `:` is expected after a key");
+    check_error(Syntax::Json, "{\n  a: 1}", "2:3: a key in double quotes is expected");
+    check_error(Syntax::Json, "[1 2]", "1:4: `,` or `]` is expected");
+    check_error(Syntax::Json, "[1] 2", "1:5: unexpected '2' after the end");
+    check_error(Syntax::Json, "[\"a\n\"]", "1:2: unterminated string");
+    check_error(Syntax::Json, "[\"\\q\"]", "1:2: a string has an invalid character or escape");
+    check_error(Syntax::Json, "\n/* x", "2:1: unterminated comment");
+    check_error(Syntax::Json, "[01]", "1:2: a value is expected");
+    check_error(
         Syntax::Toml,
         "a = 1\nb =\n",
         "2:4: string values must be quoted, expected literal string",
@@ -67,15 +68,15 @@ fn lines_of_toml_and_yaml_are_those_of_the_keys() {
     assert_eq!((a.line, a.get("b").map(|b| b.line)), (3, Some(4)));
 }
 
-/// THREAT[CFG-2]: a file that is made to hurt costs a bounded time and no stack.
+/// THREAT[CFG-2]: a hostile file costs bounded time and no stack.
 #[test]
 fn cfg_2_deep_wide_and_repeating_files_are_refused() {
     let deep = "[".repeat(1_000_000);
-    wrong(Syntax::Json, &deep, "1:65: it is nested deeper than 64");
+    check_error(Syntax::Json, &deep, "1:65: it is nested deeper than 64 levels");
     let deep = "{\"a\":".repeat(1_000_000);
-    wrong(Syntax::Json, &deep, "1:321: it is nested deeper than 64");
+    check_error(Syntax::Json, &deep, "1:321: it is nested deeper than 64 levels");
     let wide = format!("[{}0]", "0,".repeat(1_000_000));
-    wrong(Syntax::Json, &wide, "1:2000000: it has more than 1000000 values");
+    check_error(Syntax::Json, &wide, "1:2000000: it has more than 1000000 values");
     assert!(Syntax::Yaml.parse(&"[".repeat(100_000)).is_err());
     assert!(Syntax::Toml.parse(&format!("a = {}", "[".repeat(100_000))).is_err());
     let mut bomb = String::from("a0: &a0 [x, x, x, x, x, x, x, x, x]\n");

@@ -2,12 +2,12 @@ use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 use super::{SyntaxError, number};
-use crate::config::node::{Node, Tree};
+use crate::config::node::{ConfigNode, ConfigValue};
 
-pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
-    let lines = Lines::of(text);
+pub(super) fn parse(text: &str) -> Result<ConfigNode, SyntaxError> {
+    let lines = LineStarts::of(text);
     match DeTable::parse(text) {
-        Ok(root) => Ok(Node { line: 1, value: table(root.get_ref(), &lines) }),
+        Ok(root) => Ok(ConfigNode { line: 1, value: convert_table(root.get_ref(), &lines) }),
         Err(error) => {
             let (line, column) = lines.position(error.span().map_or(0, |span| span.start));
             Err(SyntaxError { line, column, what: error.message().to_owned() })
@@ -15,13 +15,13 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     }
 }
 
-/// Where each line begins.
-struct Lines(Vec<usize>);
+/// The byte offset of each line.
+struct LineStarts(Vec<usize>);
 
-impl Lines {
-    fn of(text: &str) -> Lines {
+impl LineStarts {
+    fn of(text: &str) -> LineStarts {
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Lines(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
+        LineStarts(std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect())
     }
 
     fn position(&self, byte: usize) -> (u32, u32) {
@@ -31,34 +31,37 @@ impl Lines {
     }
 }
 
-/// In the order of the file, which the parser does not keep.
-fn table(entries: &DeTable<'_>, lines: &Lines) -> Tree {
+/// Restores the file's order of entries, which the parser does not keep.
+fn convert_table(entries: &DeTable<'_>, lines: &LineStarts) -> ConfigValue {
     let mut entries: Vec<_> = entries.iter().collect();
     entries.sort_by_key(|(key, _)| key.span().start);
     let entry = |(key, value): (&Spanned<DeString<'_>>, &Spanned<DeValue<'_>>)| {
         let line = lines.position(key.span().start).0;
-        (key.get_ref().to_string(), Node { line, value: tree(value.get_ref(), lines) })
+        (
+            key.get_ref().to_string(),
+            ConfigNode { line, value: convert_value(value.get_ref(), lines) },
+        )
     };
-    Tree::Table(entries.into_iter().map(entry).collect())
+    ConfigValue::Table(entries.into_iter().map(entry).collect())
 }
 
-/// The parser has bounded how deep it goes.
-fn tree(value: &DeValue<'_>, lines: &Lines) -> Tree {
+/// Recursion is safe: the parser has limited the depth.
+fn convert_value(value: &DeValue<'_>, lines: &LineStarts) -> ConfigValue {
     match value {
-        DeValue::String(text) => Tree::Text(text.to_string()),
-        DeValue::Integer(number) => Tree::Number(number.to_string()),
-        DeValue::Float(number) => Tree::Number(number.to_string()),
-        DeValue::Boolean(value) => Tree::Bool(*value),
-        DeValue::Datetime(date) => Tree::Text(date.to_string()),
-        DeValue::Array(items) => Tree::List(
+        DeValue::String(text) => ConfigValue::Text(text.to_string()),
+        DeValue::Integer(number) => ConfigValue::Number(number.to_string()),
+        DeValue::Float(number) => ConfigValue::Number(number.to_string()),
+        DeValue::Boolean(value) => ConfigValue::Bool(*value),
+        DeValue::Datetime(date) => ConfigValue::Text(date.to_string()),
+        DeValue::Array(items) => ConfigValue::List(
             items
                 .iter()
-                .map(|item| Node {
+                .map(|item| ConfigNode {
                     line: lines.position(item.span().start).0,
-                    value: tree(item.get_ref(), lines),
+                    value: convert_value(item.get_ref(), lines),
                 })
                 .collect(),
         ),
-        DeValue::Table(entries) => table(entries, lines),
+        DeValue::Table(entries) => convert_table(entries, lines),
     }
 }

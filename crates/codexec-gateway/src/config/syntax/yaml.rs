@@ -7,14 +7,14 @@ use serde::{
 use serde_saphyr::Spanned;
 
 use super::{MAX_DEPTH, SyntaxError, number};
-use crate::config::node::{Node, Tree};
+use crate::config::node::{ConfigNode, ConfigValue};
 
-/// What an alias stands for counts every time: a few lines can stand for a million values.
+/// Values behind an alias count at each use: a few lines can expand to a million values.
 const MAX_VALUES: usize = 20_000;
 
-pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
+pub(super) fn parse(text: &str) -> Result<ConfigNode, SyntaxError> {
     if text.trim().is_empty() {
-        return Ok(Node { line: 1, value: Tree::Null });
+        return Ok(ConfigNode { line: 1, value: ConfigValue::Null });
     }
     let options = serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -24,8 +24,8 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
         },
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: MAX_VALUES },
     };
-    match serde_saphyr::from_str_with_options::<Spanned<Value>>(text, options) {
-        Ok(root) => Ok(node(root)),
+    match serde_saphyr::from_str_with_options::<Spanned<YamlValue>>(text, options) {
+        Ok(root) => Ok(convert_node(root)),
         Err(error) => {
             let at = error.location();
             let what = error.without_snippet().to_string();
@@ -38,75 +38,76 @@ pub(super) fn parse(text: &str) -> Result<Node, SyntaxError> {
     }
 }
 
-fn node(value: Spanned<Value>) -> Node {
-    Node { line: number(value.referenced.line()), value: value.value.0 }
+fn convert_node(value: Spanned<YamlValue>) -> ConfigNode {
+    ConfigNode { line: number(value.referenced.line()), value: value.value.0 }
 }
 
-struct Value(Tree);
+struct YamlValue(ConfigValue);
 
-impl<'de> Deserialize<'de> for Value {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
-        deserializer.deserialize_any(AnyValue).map(Value)
+impl<'de> Deserialize<'de> for YamlValue {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<YamlValue, D::Error> {
+        deserializer.deserialize_any(AnyValue).map(YamlValue)
     }
 }
 
 struct AnyValue;
 
 impl<'de> Visitor<'de> for AnyValue {
-    type Value = Tree;
+    type Value = ConfigValue;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a value")
     }
 
-    fn visit_unit<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
+    fn visit_unit<E>(self) -> Result<ConfigValue, E> {
+        Ok(ConfigValue::Null)
     }
 
-    fn visit_none<E>(self) -> Result<Tree, E> {
-        Ok(Tree::Null)
+    fn visit_none<E>(self) -> Result<ConfigValue, E> {
+        Ok(ConfigValue::Null)
     }
 
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Tree, D::Error> {
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<ConfigValue, D::Error> {
         deserializer.deserialize_any(AnyValue)
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Tree, E> {
-        Ok(Tree::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<ConfigValue, E> {
+        Ok(ConfigValue::Bool(value))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Tree, E> {
-        Ok(Tree::Number(value.to_string()))
+    fn visit_i64<E>(self, value: i64) -> Result<ConfigValue, E> {
+        Ok(ConfigValue::Number(value.to_string()))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Tree, E> {
-        Ok(Tree::Number(value.to_string()))
+    fn visit_u64<E>(self, value: u64) -> Result<ConfigValue, E> {
+        Ok(ConfigValue::Number(value.to_string()))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Tree, E> {
-        Ok(Tree::Number(value.to_string()))
+    fn visit_f64<E>(self, value: f64) -> Result<ConfigValue, E> {
+        Ok(ConfigValue::Number(value.to_string()))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Tree, E> {
-        Ok(Tree::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<ConfigValue, E> {
+        Ok(ConfigValue::Text(value.to_owned()))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Tree, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<ConfigValue, A::Error> {
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element::<Spanned<Value>>()? {
-            items.push(node(item));
+        while let Some(item) = seq.next_element::<Spanned<YamlValue>>()? {
+            items.push(convert_node(item));
         }
-        Ok(Tree::List(items))
+        Ok(ConfigValue::List(items))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Tree, A::Error> {
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ConfigValue, A::Error> {
         let mut entries = Vec::new();
-        while let Some(key) = map.next_key::<Spanned<Value>>()? {
-            let key = node(key);
-            let name = key.plain().ok_or_else(|| A::Error::custom("a key is not a text"))?;
-            let value = map.next_value::<Value>()?.0;
-            entries.push((name, Node { line: key.line, value }));
+        while let Some(key) = map.next_key::<Spanned<YamlValue>>()? {
+            let key = convert_node(key);
+            let name =
+                key.scalar_text().ok_or_else(|| A::Error::custom("a key is not a string"))?;
+            let value = map.next_value::<YamlValue>()?.0;
+            entries.push((name, ConfigNode { line: key.line, value }));
         }
-        Ok(Tree::Table(entries))
+        Ok(ConfigValue::Table(entries))
     }
 }

@@ -1,11 +1,11 @@
-//! Bad and hostile entries.
+//! Invalid and hostile entries.
 
 use super::*;
 
 #[test]
-fn a_bad_entry_hides_no_other() {
+fn an_invalid_entry_hides_no_other() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         r#"{"mcpServers": {"../x": {"command": "a"},
 "b": 1,
 "c": {},
@@ -35,34 +35,34 @@ fn a_bad_entry_hides_no_other() {
             "6: server \"f\": `args` must be a list of strings, 1000 at most",
             "7: server \"g\": `args` must be a list of strings, 1000 at most",
             "8: server \"h\": `env` must be an object of strings, 1000 at most",
-            "9: server \"i\": `env` must be an object of strings, and \"A\" is none",
-            "10: server \"j\": `env` names the variable \"A=B\", which cannot be",
+            "9: server \"i\": `env` must be an object of strings, but \"A\" is not a string",
+            "10: server \"j\": `env` has the invalid variable name \"A=B\"",
             "11: server \"k\": `args` has a NUL character; remove it",
             "12: server \"l\": `command` is a relative path, and the server starts in your \
-             home directory; write it from `/` on, or name its directory with `cwd`",
+             home directory; write an absolute path, or set the directory with `cwd`",
             "14: server \"n\": `command` is missing or empty; write the program that starts it",
-            "15: server \"o\": `headers` has \"A B\", which is no header or has a line break in its value",
-            "16: server \"p\": `headers` has \"A\", which is no header or has a line break in its value",
+            "15: server \"o\": `headers` has \"A B\", which is not a valid header name or has a line break in its value",
+            "16: server \"p\": `headers` has \"A\", which is not a valid header name or has a line break in its value",
             "17: server \"q\": `type` is \"\", which is not supported; write stdio, http or sse",
         ],
     );
 }
 
-/// THREAT[CFG-1]: a project may name a program of its own, but it cannot change what a file of
-/// the user's means.
+/// THREAT[CFG-1]: a project may define its own program, but cannot change the meaning of the
+/// user's files.
 #[test]
 fn cfg_1_only_a_projects_file_starts_programs_of_the_project() {
     let text = r#"{"mcpServers": {"a": {"command": "bin/x", "args": ["; rm -rf ~", "$(id)"]}}}"#;
     let line = "a@1: bin/x ; rm -rf ~ $(id) in /work/app PENDING";
-    same(&read(Client::Cursor, Reach::Project, text), &[line], &[]);
-    assert_eq!(read(Client::Cursor, Reach::User, text).servers, []);
+    check_parsed(&read(ConfigOwner::Cursor, ConfigScope::Project, text), &[line], &[]);
+    assert_eq!(read(ConfigOwner::Cursor, ConfigScope::User, text).servers, []);
 }
 
 #[test]
-fn names_are_made_usable_or_refused() {
+fn names_are_converted_or_rejected() {
     let check = |written: &str, expected: Option<&str>| {
-        let usable = name::usable(written).ok();
-        assert_eq!(usable.as_ref().map(ServerName::as_str), expected, "{written:?}");
+        let name = server_name::to_server_name(written).ok();
+        assert_eq!(name.as_ref().map(ServerName::as_str), expected, "{written:?}");
     };
     check("a__b", Some("a__b"));
     check("My Server", Some("My_Server"));
@@ -76,10 +76,10 @@ fn names_are_made_usable_or_refused() {
 }
 
 #[test]
-fn we_never_list_ourselves() {
-    let is_us = |command: &str, args: &[&str]| {
+fn codexec_is_never_its_own_upstream() {
+    let is_codexec = |command: &str, args: &[&str]| {
         let entry = serde_json::json!({"mcpServers": {"a": {"command": command, "args": args}}});
-        let parsed = read(Client::Cursor, Reach::Project, &entry.to_string());
+        let parsed = read(ConfigOwner::Cursor, ConfigScope::Project, &entry.to_string());
         assert_eq!(parsed.problems, []);
         parsed.servers.is_empty()
     };
@@ -97,7 +97,7 @@ fn we_never_list_ourselves() {
         ("/usr/bin/env", &["A=1", "codexec"]),
         ("sudo", &["-E", "nice", "-n", "5", "codexec"]),
     ] {
-        assert!(is_us(command, args), "{command} {args:?}");
+        assert!(is_codexec(command, args), "{command} {args:?}");
     }
     for (command, args) in [
         ("npx", &["-y", "other", "codexec"][..]),
@@ -106,7 +106,7 @@ fn we_never_list_ourselves() {
         ("sh", &["-c", "echo codexec"]),
         ("/codexec/bin/server", &[]),
     ] {
-        assert!(!is_us(command, args), "{command} {args:?}");
+        assert!(!is_codexec(command, args), "{command} {args:?}");
     }
 }
 
@@ -116,27 +116,27 @@ fn cfg_2_ten_thousand_entries_are_a_thousand_servers() {
     let entries: Vec<String> =
         (0..10_000).map(|index| format!("\"s{index}\": {{\"command\": \"x\"}}")).collect();
     let parsed = read(
-        Client::Cursor,
-        Reach::User,
+        ConfigOwner::Cursor,
+        ConfigScope::User,
         &format!("{{\"mcpServers\": {{{}}}}}", entries.join(",\n")),
     );
     assert_eq!(parsed.servers.len(), 1_000);
-    same(
-        &Parsed { servers: Vec::new(), ..parsed },
+    check_parsed(
+        &ParsedConfig { servers: Vec::new(), ..parsed },
         &[],
-        &["1001: 9000 more servers are left out; 1000 of one file are read"],
+        &["1001: 9000 more servers are ignored; at most 1000 are read from one file"],
     );
     let entries: Vec<String> = (0..500).map(|index| format!("\"s{index}\": 1")).collect();
     let text = format!("{{\"mcpServers\": {{{}}}}}", entries.join(","));
-    let problems = read(Client::Cursor, Reach::User, &text).problems;
+    let problems = read(ConfigOwner::Cursor, ConfigScope::User, &text).problems;
     assert_eq!(problems.len(), 101);
-    assert_eq!(problems[100].what, "it has 400 more problems like these");
+    assert_eq!(problems[100].what, "the file has 400 more problems");
 }
 
 #[test]
-fn a_thing_named_twice_counts_once() {
+fn the_last_of_two_equal_names_counts() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         r#"{"mcpServers": {"a": {"command": "x", "command": "y"}, "a": {"command": "z"}}}"#,
         &["a@1: z"],
         &[],
@@ -144,19 +144,19 @@ fn a_thing_named_twice_counts_once() {
 }
 
 #[test]
-fn broken_files_tell_where() {
+fn syntax_errors_have_a_position() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         "{\n  \"mcpServers\": {\n    \"a\": {\"command\" \"x\"}\n  }\n}",
         &[],
         &["3: it is not JSON: `:` is expected after a key, at column 21"],
     );
     check(
-        Client::Codex,
+        ConfigOwner::Codex,
         "[mcp_servers.a]\ncommand = x\n",
         &[],
         &["2: it is not TOML: string values must be quoted, expected literal string, at column 11"],
     );
-    check(Client::Cursor, r#"{"mcpServers": []}"#, &[], &["1: `mcpServers` is not an object"]);
-    check(Client::Goose, "", &[], &[]);
+    check(ConfigOwner::Cursor, r#"{"mcpServers": []}"#, &[], &["1: `mcpServers` is not an object"]);
+    check(ConfigOwner::Goose, "", &[], &[]);
 }

@@ -1,11 +1,11 @@
-//! A realistic file of each client.
+//! A realistic config file of each client.
 
 use super::*;
 
 #[test]
 fn claude_code() {
     check(
-        Client::ClaudeCode,
+        ConfigOwner::ClaudeCode,
         r#"{
   "numStartups": 7,
   "mcpServers": {
@@ -24,11 +24,11 @@ fn claude_code() {
             "b@5: Http https://h/mcp Authorization=Bearer t0p OAuthConfig { client_id: Some(\"c\"), \
              client_secret: None, callback_port: Some(8080), scopes: [] }",
             "d@8: Sse http://h/sse",
-            "off@10: x OFF it is switched off there",
+            "off@10: x OFF it is disabled in that file",
         ],
         &[
             "4: (server \"a\": ${NO} is not set; set it, or write ${NO:-default})",
-            "5: (server \"b\": `headersHelper` is a program that makes headers, and is not run here)",
+            "5: (server \"b\": `headersHelper` is a program that generates headers; codexec does not run it)",
             "7: server \"c\": `url` has no `type` beside it; write \"type\": \"http\" or \"type\": \"sse\"",
             "9: server \"e\": `type` is \"ws\", which is not supported; write stdio, http or sse",
         ],
@@ -36,21 +36,25 @@ fn claude_code() {
 }
 
 #[test]
-fn claude_code_keeps_a_projects_servers_in_its_own_file() {
+fn claude_code_has_local_servers_in_its_user_file() {
     let text = r#"{"mcpServers": {"a": {"command": "user"}},
         "projects": {"/work/app": {"mcpServers": {"a": {"command": "local"}}},
                      "/work/other": {"mcpServers": {"c": {"command": "no"}}}}}"#;
-    same(&read(Client::ClaudeCode, Reach::Local, text), &["a@2: local in /work/app"], &[]);
-    same(&read(Client::ClaudeCode, Reach::User, text), &["a@1: user"], &[]);
+    check_parsed(
+        &read(ConfigOwner::ClaudeCode, ConfigScope::Local, text),
+        &["a@2: local in /work/app"],
+        &[],
+    );
+    check_parsed(&read(ConfigOwner::ClaudeCode, ConfigScope::User, text), &["a@1: user"], &[]);
 }
 
-/// THREAT[CFG-3]: a project's file is not the user's word, and a settings file approves nothing.
+/// THREAT[CFG-3]: a project's file does not approve itself, and neither does a settings file.
 #[test]
-fn cfg_3_what_was_not_approved_is_not_started() {
+fn cfg_3_an_unapproved_server_is_not_started() {
     let text =
         r#"{"mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}, "c": {"command": "x"}}}"#;
-    same(
-        &read(Client::ClaudeCode, Reach::Project, text),
+    check_parsed(
+        &read(ConfigOwner::ClaudeCode, ConfigScope::Project, text),
         &[
             "a@1: x in /work/app PENDING",
             "b@1: x in /work/app OFF it is refused in Claude Code's settings PENDING",
@@ -61,23 +65,23 @@ fn cfg_3_what_was_not_approved_is_not_started() {
 }
 
 #[test]
-fn approvals_are_read_where_claude_code_keeps_them() {
-    let mut approvals = Approvals::default();
+fn approvals_are_read_from_claude_codes_files() {
+    let mut approvals = ClaudeApprovals::default();
     let file = r#"{"projects": {"/p": {"enabledMcpjsonServers": ["a", "b"]}, "/q": {"enabledMcpjsonServers": ["c"]}}}"#;
-    approvals.add_project(&Document::new(file, Client::ClaudeCode), Path::new("/p"));
-    assert_eq!(approvals.approved().collect::<Vec<_>>(), ["a", "b"]);
+    approvals.add_project(&ConfigDocument::new(file, ConfigOwner::ClaudeCode), Path::new("/p"));
+    assert_eq!(approvals.approved_names().collect::<Vec<_>>(), ["a", "b"]);
     let settings = r#"{"enableAllProjectMcpServers": true, "enabledMcpjsonServers": ["x"], "disabledMcpjsonServers": ["a"]}"#;
-    approvals.add_settings(&Document::new(settings, Client::ClaudeCode));
-    approvals.add_settings(&Document::new("{", Client::ClaudeCode));
-    assert_eq!(approvals.approved().collect::<Vec<_>>(), ["b"]);
-    assert!(approvals.objection("a").is_some());
-    assert_eq!(approvals.objection("x"), None);
+    approvals.add_settings(&ConfigDocument::new(settings, ConfigOwner::ClaudeCode));
+    approvals.add_settings(&ConfigDocument::new("{", ConfigOwner::ClaudeCode));
+    assert_eq!(approvals.approved_names().collect::<Vec<_>>(), ["b"]);
+    assert!(approvals.refusal_reason("a").is_some());
+    assert_eq!(approvals.refusal_reason("x"), None);
 }
 
 #[test]
 fn claude_desktop() {
     check(
-        Client::ClaudeDesktop,
+        ConfigOwner::ClaudeDesktop,
         r#"{"globalShortcut": "", "mcpServers": {"fs": {"command": "npx", "args": ["-y", "fs", "${HOME}"]}}}"#,
         &["fs@1: npx -y fs ${HOME}"],
         &[],
@@ -87,7 +91,7 @@ fn claude_desktop() {
 #[test]
 fn cursor() {
     check(
-        Client::Cursor,
+        ConfigOwner::Cursor,
         r#"{"mcpServers": {
   "a": {"command": "${userHome}/x", "args": ["${workspaceFolder}", "${workspaceFolderBasename}", "${pathSeparator}", "${/}", "${what}"],
         "env": {"T": "${env:TOKEN}", "U": "${env:NO}"}, "envFile": "${workspaceFolder}/.env"},
@@ -104,7 +108,7 @@ fn cursor() {
 #[test]
 fn vs_code() {
     check(
-        Client::VsCode,
+        ConfigOwner::VsCode,
         r#"{
   // asked once
   "inputs": [{"type": "promptString", "id": "key", "description": "Key", "password": true}],
@@ -128,7 +132,7 @@ fn vs_code() {
              name the server with `codexec servers add`, or write the value as ${env:NAME}",
             "8: server \"remote\": ${input:key} needs a value that only the client can ask you for; \
              name the server with `codexec servers add`, or write the value as ${env:NAME}",
-            "9: server \"sock\": `url` is reached over \"unix\"; write http or https",
+            "9: server \"sock\": `url` has the scheme \"unix\"; use http or https",
         ],
     );
 }
@@ -136,7 +140,7 @@ fn vs_code() {
 #[test]
 fn copilot() {
     check(
-        Client::Copilot,
+        ConfigOwner::Copilot,
         r#"{"mcpServers": {"a": {"type": "local", "command": "x", "args": [], "env": {"T": "${TOKEN}"}, "tools": ["*"]},
   "b": {"type": "http", "url": "https://h", "headers": {}, "tools": ["get", "list"]}}}"#,
         &["a@1: x T=t0p only [\"*\"]", "b@2: Http https://h/ only [\"get\", \"list\"]"],
@@ -147,7 +151,7 @@ fn copilot() {
 #[test]
 fn windsurf() {
     check(
-        Client::Windsurf,
+        ConfigOwner::Windsurf,
         r#"{"mcpServers": {
   "a": {"command": "x", "args": ["${env:TOKEN}"], "disabledTools": ["rm"]},
   "b": {"serverUrl": "https://h/sse", "headers": {"A": "1"}},
@@ -155,7 +159,7 @@ fn windsurf() {
         &[
             "a@2: x t0p not [\"rm\"]",
             "b@3: Http https://h/sse A=1",
-            "c@4: x OFF it is switched off there",
+            "c@4: x OFF it is disabled in that file",
         ],
         &[],
     );
@@ -164,7 +168,7 @@ fn windsurf() {
 #[test]
 fn zed() {
     check(
-        Client::Zed,
+        ConfigOwner::Zed,
         r#"{
   "theme": "One",
   "context_servers": {
@@ -179,7 +183,7 @@ fn zed() {
             "a@4: x y call 30s",
             "old@5: p q A=1",
             "far@7: Http https://h/mcp K=v",
-            "off@8: x OFF it is switched off there",
+            "off@8: x OFF it is disabled in that file",
         ],
         &["6: server \"ext\": an extension of Zed starts it, so its command is not known; name \
            the server with `codexec servers add`"],
@@ -189,7 +193,7 @@ fn zed() {
 #[test]
 fn codex() {
     check(
-        Client::Codex,
+        ConfigOwner::Codex,
         r#"
 model = "gpt"
 [mcp_servers.a]
@@ -219,7 +223,7 @@ startup_timeout_ms = 5
              start 20s call 2.5s",
             "b@13: Http https://h/mcp X=1 Authorization=Bearer t0p Y=<env TOKEN> OAuthConfig { \
              client_id: None, client_secret: None, callback_port: None, scopes: [\"r\"] }",
-            "c@19: x OFF it is switched off there",
+            "c@19: x OFF it is disabled in that file",
         ],
         &[
             "13: (server \"b\": $NO is not set; set it where codexec is started)",
@@ -231,7 +235,7 @@ startup_timeout_ms = 5
 #[test]
 fn gemini() {
     check(
-        Client::Gemini,
+        ConfigOwner::Gemini,
         r#"{"mcp": {"excluded": ["off"]}, "mcpServers": {
   "a": {"command": "x", "args": ["$TOKEN/${TOKEN}", "$NO|", "$1 $"], "cwd": "/c", "timeout": 600000, "trust": true, "includeTools": ["a"], "excludeTools": ["b"]},
   "b": {"httpUrl": "https://h/mcp"},
@@ -241,14 +245,14 @@ fn gemini() {
             "a@2: x t0p/t0p | $1 $ in /c only [\"a\"] not [\"b\"] call 600s",
             "b@3: Http https://h/mcp",
             "c@4: Sse https://h/sse",
-            "off@5: x OFF it is switched off there",
+            "off@5: x OFF it is disabled in that file",
         ],
         &["2: (server \"a\": $NO is not set; set it where codexec is started)"],
     );
     check(
-        Client::Gemini,
+        ConfigOwner::Gemini,
         r#"{"mcp": {"allowed": ["a"]}, "mcpServers": {"a": {"command": "x"}, "b": {"command": "x"}}}"#,
-        &["a@1: x", "b@1: x OFF it is switched off there"],
+        &["a@1: x", "b@1: x OFF it is disabled in that file"],
         &[],
     );
 }
@@ -256,7 +260,7 @@ fn gemini() {
 #[test]
 fn opencode() {
     check(
-        Client::OpenCode,
+        ConfigOwner::OpenCode,
         r#"{"$schema": "https://opencode.ai/config.json", "mcp": {
   "a": {"type": "local", "command": ["bun", "x", "y"], "environment": {"T": "{env:TOKEN}", "S": "{file:~/.secret}", "N": "{env:NO}"}, "enabled": true, "timeout": 5000},
   "b": {"type": "remote", "url": "https://h/mcp", "headers": {"A": "Bearer {file:~/.secret}"}, "oauth": false},
@@ -264,7 +268,7 @@ fn opencode() {
         &[
             "a@2: bun x y T=t0p S=s3cret N= start 5s",
             "b@3: Http https://h/mcp A=Bearer s3cret",
-            "c@4: x OFF it is switched off there",
+            "c@4: x OFF it is disabled in that file",
         ],
         &["2: (server \"a\": {env:NO} is not set; set it where codexec is started)"],
     );
@@ -273,7 +277,7 @@ fn opencode() {
 #[test]
 fn cline() {
     check(
-        Client::Cline,
+        ConfigOwner::Cline,
         r#"{"mcpServers": {
   "a": {"command": "x", "disabled": false, "autoApprove": ["get"], "timeout": 60, "env": {"T": "${env:TOKEN}"}},
   "b": {"url": "https://h/sse"},
@@ -283,7 +287,7 @@ fn cline() {
             "a@2: x T=t0p call 60s",
             "b@3: Sse https://h/sse",
             "c@4: Http https://h/mcp",
-            "d@5: Sse https://h/sse OFF it is switched off there",
+            "d@5: Sse https://h/sse OFF it is disabled in that file",
         ],
         &[],
     );
@@ -292,7 +296,7 @@ fn cline() {
 #[test]
 fn goose() {
     check(
-        Client::Goose,
+        ConfigOwner::Goose,
         "
 GOOSE_PROVIDER: openai
 extensions:
@@ -324,7 +328,7 @@ extensions:
 ",
         &[
             "github@10: npx -y gh A=1 TOKEN=<env TOKEN> call 300s",
-            "far@20: Http https://h/mcp K=v only [\"get\"] OFF it is switched off there",
+            "far@20: Http https://h/mcp K=v only [\"get\"] OFF it is disabled in that file",
         ],
         &[
             "10: (server \"github\": GH needs a value that is in goose's keyring; set it where codexec \
@@ -336,18 +340,27 @@ extensions:
 
 #[test]
 fn the_shared_folder() {
-    check(Client::Shared, r#"{"mcpServers": {"a": {"command": "x"}}}"#, &["a@1: x"], &[]);
-    check(Client::Shared, r#"{"command": "x", "args": ["${TOKEN}"]}"#, &["lone@1: x t0p"], &[]);
-    check(Client::Shared, "{}", &[], &[]);
+    check(ConfigOwner::Shared, r#"{"mcpServers": {"a": {"command": "x"}}}"#, &["a@1: x"], &[]);
+    check(
+        ConfigOwner::Shared,
+        r#"{"command": "x", "args": ["${TOKEN}"]}"#,
+        &["lone@1: x t0p"],
+        &[],
+    );
+    check(ConfigOwner::Shared, "{}", &[], &[]);
 }
 
 #[test]
-fn a_file_that_somebody_named_has_servers() {
-    let named = |text: &str| read(Client::Named, Reach::Named, text);
-    same(&named(r#"{"mcpServers": {"a": {"url": "http://h"}}}"#), &["a@1: Http http://h/"], &[]);
+fn a_file_named_by_the_user_must_have_servers() {
+    let named = |text: &str| read(ConfigOwner::Named, ConfigScope::Named, text);
+    check_parsed(
+        &named(r#"{"mcpServers": {"a": {"url": "http://h"}}}"#),
+        &["a@1: Http http://h/"],
+        &[],
+    );
     for text in ["[]", "{}", r#"{"servers": {}}"#] {
-        same(&named(text), &[], &["1: it has no `mcpServers`"]);
+        check_parsed(&named(text), &[], &["1: it has no `mcpServers`"]);
         assert!(named(text).is_broken);
     }
-    same(&named("\n{"), &[], &["2: it is not JSON: it ends inside an object, at column 2"]);
+    check_parsed(&named("\n{"), &[], &["2: it is not JSON: it ends inside an object, at column 2"]);
 }

@@ -1,6 +1,6 @@
 use super::*;
 
-async fn ask(port: u16, request: &str) -> String {
+async fn send(port: u16, request: &str) -> String {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.expect("connected");
     stream.write_all(request.as_bytes()).await.expect("written");
     let mut answer = String::new();
@@ -9,12 +9,12 @@ async fn ask(port: u16, request: &str) -> String {
 }
 
 #[tokio::test]
-async fn only_who_knows_the_state_ends_the_wait() {
-    let listener = Listener::bind(None).await.expect("bound");
+async fn only_a_request_with_the_right_state_ends_the_wait() {
+    let listener = CallbackListener::bind(None).await.expect("bound");
     let port = listener.port;
-    // Silent, as a browser's spare connections are.
+    // A browser's spare connection sends nothing.
     let _spare = TcpStream::connect((Ipv4Addr::LOCALHOST, port)).await.expect("connected");
-    let waiting = tokio::spawn(listener.callback("right".to_owned()));
+    let waiting = tokio::spawn(listener.wait("right".to_owned()));
     for stranger in [
         "GET /favicon.ico HTTP/1.1\r\n\r\n",
         "GET /callback?code=evil&state=wrong HTTP/1.1\r\n\r\n",
@@ -24,12 +24,12 @@ async fn only_who_knows_the_state_ends_the_wait() {
         "GET http://elsewhere/other?code=evil&state=right HTTP/1.1\r\n\r\n",
         "\r\n\r\n",
     ] {
-        let answer = ask(port, stranger).await;
+        let answer = send(port, stranger).await;
         assert!(answer.starts_with("HTTP/1.1 404"), "{stranger}: {answer}");
     }
     let request =
         "GET /callback?code=%3Cscript%3E&state=right&iss=https%3A%2F%2Fi HTTP/1.1\r\n\r\n";
-    let answer = ask(port, request).await;
+    let answer = send(port, request).await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     assert!(!answer.contains("script"), "{answer}");
     let callback = waiting.await.expect("joined").expect("a callback");

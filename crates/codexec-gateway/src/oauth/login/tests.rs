@@ -1,11 +1,11 @@
 use super::*;
 
 #[test]
-fn rem_5_only_addresses_of_the_web_are_opened() {
+fn rem_5_only_web_addresses_are_opened() {
     let far = Url::parse("https://mcp.example.com/mcp").expect("a URL");
     let near = Url::parse("http://127.0.0.1:1/mcp").expect("a URL");
     let check = |server: &Url, address: &str, expected: bool| {
-        assert_eq!(for_browser(server, address).is_ok(), expected, "{server}: {address:?}");
+        assert_eq!(check_browser_url(server, address).is_ok(), expected, "{server}: {address:?}");
     };
     check(&far, "https://login.example.com/authorize?a=b&c=%20d#e", true);
     check(&near, "http://127.0.0.1:2/authorize", true);
@@ -34,5 +34,5 @@ fn rem_5_only_addresses_of_the_web_are_opened() {
         check(&near, hostile, false);
     }
     check(&far, "http://127.0.0.1:2/authorize", false);
-    check(&far, &format!("https://a/{}", "x".repeat(ADDRESS_BYTES)), false);
+    check(&far, &format!("https://a/{}", "x".repeat(URL_BYTES)), false);
 }

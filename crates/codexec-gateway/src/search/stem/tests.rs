@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn the_forms_of_a_word_meet() {
+fn the_forms_of_a_word_have_one_stem() {
     for forms in [
         &["list", "lists", "listed", "listing"][..],
         &["query", "queries", "querying"],
@@ -18,7 +18,7 @@ fn the_forms_of_a_word_meet() {
 }
 
 #[test]
-fn different_words_stay_apart() {
+fn different_words_have_different_stems() {
     for (a, b) in [("user", "use"), ("status", "state"), ("page", "pager"), ("folder", "fold")] {
         assert_ne!(stem(a), stem(b), "{a} and {b}");
     }

@@ -2,20 +2,20 @@ use serde_json::json;
 use tokio::sync::mpsc;
 
 use super::*;
-use crate::{CanShow, Question};
+use crate::{ElicitationSupport, Question};
 
 fn caller() -> (Caller, mpsc::Receiver<Question>) {
     let (sender, questions) = mpsc::channel(1);
-    let can_show = CanShow { forms: true, urls: false };
-    (Caller::default().asked_by(sender, can_show), questions)
+    let can_show = ElicitationSupport { forms: true, urls: false };
+    (Caller::default().with_questions(sender, can_show), questions)
 }
 
 fn name() -> ServerName {
     ServerName::new("s").expect("a name")
 }
 
-/// Answers all questions with who was asked.
-fn answering(mut questions: mpsc::Receiver<Question>, who: &'static str) {
+/// Answers all questions with `who`.
+fn answer_all(mut questions: mpsc::Receiver<Question>, who: &'static str) {
     tokio::spawn(async move {
         while let Some(question) = questions.recv().await {
             question.answer(json!(who));
@@ -26,43 +26,43 @@ fn answering(mut questions: mpsc::Receiver<Question>, who: &'static str) {
 #[tokio::test]
 async fn a_question_goes_to_the_oldest_call_that_still_waits() {
     let callers = Callers::default();
-    assert_eq!(callers.ask(Map::new()).await, declined());
+    assert_eq!(callers.ask(Map::new()).await, decline_result());
     let ((first, asked_first), (second, asked_second)) = (caller(), caller());
-    answering(asked_first, "first");
-    answering(asked_second, "second");
-    let older = callers.enter(&name(), &first);
-    let younger = callers.enter(&name(), &second);
+    answer_all(asked_first, "first");
+    answer_all(asked_second, "second");
+    let older = callers.register(&name(), &first);
+    let younger = callers.register(&name(), &second);
     assert_eq!(callers.ask(Map::new()).await, json!("first"));
     drop(older);
     assert_eq!(callers.ask(Map::new()).await, json!("second"));
     drop(younger);
-    assert_eq!(callers.ask(Map::new()).await, declined());
+    assert_eq!(callers.ask(Map::new()).await, decline_result());
 }
 
 #[tokio::test]
-async fn a_call_asks_so_often_and_no_more() {
+async fn questions_per_call_are_limited() {
     let callers = Callers::default();
     let (caller, questions) = caller();
-    answering(questions, "here");
-    let _waiting = callers.enter(&name(), &caller);
+    answer_all(questions, "here");
+    let _guard = callers.register(&name(), &caller);
     for _ in 0..QUESTIONS {
         assert_eq!(callers.ask(Map::new()).await, json!("here"));
     }
-    assert_eq!(callers.ask(Map::new()).await, cancelled());
+    assert_eq!(callers.ask(Map::new()).await, cancel_result());
 }
 
 #[tokio::test]
-async fn a_call_that_ends_takes_its_question_back() {
+async fn a_question_is_cancelled_with_its_call() {
     let callers = Callers::default();
     let (caller, mut questions) = caller();
-    let waiting = callers.enter(&name(), &caller);
+    let guard = callers.register(&name(), &caller);
     let asked = callers.ask(Map::new());
     let human = async {
         let mut question = questions.recv().await.expect("a question");
-        assert!(waiting.call.still.lock().expect("a lock").since.is_some(), "the clock stands");
-        drop(waiting);
-        question.abandoned().await;
+        assert!(guard.call.paused.lock().expect("a lock").since.is_some(), "the timeout is paused");
+        drop(guard);
+        question.wait_abandoned().await;
     };
     let (answer, ()) = tokio::join!(asked, human);
-    assert_eq!(answer, cancelled());
+    assert_eq!(answer, cancel_result());
 }

@@ -4,15 +4,15 @@ fn in_flight() -> InFlight {
     InFlight { ids: [1, 2].into(), ..InFlight::default() }
 }
 
-/// How many messages come of a line; `None` for junk.
+/// Checks the number of messages in a line; `None` for junk.
 #[track_caller]
 fn check(line: &str, expected: Option<usize>) {
-    let actual = read(line.as_bytes(), &mut in_flight()).map(|messages| messages.len());
+    let actual = read_messages(line.as_bytes(), &mut in_flight()).map(|messages| messages.len());
     assert_eq!(actual, expected, "{line}");
 }
 
 #[test]
-fn answers_are_for_those_who_asked() {
+fn answers_need_a_matching_request() {
     check(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#, Some(1));
     check(r#"{"jsonrpc":"2.0","id":1,"error":{"code":"odd"}}"#, Some(1));
     check(r#"{"jsonrpc":"2.0","id":9,"result":{}}"#, Some(0));
@@ -24,9 +24,9 @@ fn answers_are_for_those_who_asked() {
 }
 
 #[test]
-fn an_id_as_text_fails_its_call_and_brings_no_result() {
+fn a_string_id_fails_its_call() {
     let line = br#"{"jsonrpc":"2.0","id":"1","result":{}}"#;
-    let messages = read(line, &mut in_flight()).expect("a message");
+    let messages = read_messages(line, &mut in_flight()).expect("a message");
     let [Message::Error(error)] = messages.as_slice() else { panic!("{messages:?}") };
     assert_eq!(error.id, Some(NumberOrString::Number(1)));
 }
@@ -35,12 +35,12 @@ fn an_id_as_text_fails_its_call_and_brings_no_result() {
 fn an_answer_is_taken_once() {
     let mut in_flight = in_flight();
     let line = br#"{"jsonrpc":"2.0","id":1,"result":{}}"#;
-    assert_eq!(read(line, &mut in_flight).map(|messages| messages.len()), Some(1));
-    assert_eq!(read(line, &mut in_flight).map(|messages| messages.len()), Some(0));
+    assert_eq!(read_messages(line, &mut in_flight).map(|messages| messages.len()), Some(1));
+    assert_eq!(read_messages(line, &mut in_flight).map(|messages| messages.len()), Some(0));
 }
 
 #[test]
-fn the_servers_own_messages() {
+fn server_messages_are_handled() {
     check(r#"{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}"#, Some(0));
     check(r#"{"jsonrpc":"2.0","method":"notifications/message","params":{}}"#, Some(0));
     check(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#, Some(0));
@@ -54,10 +54,11 @@ fn the_servers_own_messages() {
 }
 
 #[test]
-fn a_line_too_long_fails_its_owner_or_all() {
-    let losers = |head: &str| too_long(head.as_bytes(), 10 << 20, &mut in_flight()).len();
-    assert_eq!(losers(r#"{"id":2,"result":"#), 1);
-    assert_eq!(losers(r#"{"result":"#), 2);
-    assert_eq!(losers(r#"{"method":"x","#), 0);
-    assert_eq!(losers(r#"{"id":7,"result":"#), 0);
+fn an_oversized_line_fails_its_request_or_all() {
+    let failed_ids =
+        |head: &str| fail_oversized_line(head.as_bytes(), 10 << 20, &mut in_flight()).len();
+    assert_eq!(failed_ids(r#"{"id":2,"result":"#), 1);
+    assert_eq!(failed_ids(r#"{"result":"#), 2);
+    assert_eq!(failed_ids(r#"{"method":"x","#), 0);
+    assert_eq!(failed_ids(r#"{"id":7,"result":"#), 0);
 }

@@ -1,24 +1,29 @@
-//! What 2026-07-28 wants to see of a request in its headers, so that who stands between can route
-//! it without reading it.
+//! HTTP headers that 2026-07-28 requires, so that intermediaries can route a request without
+//! parsing its body.
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::Value;
 
-use super::params::Mirrored;
+use super::mirrored_arguments::MirroredArgument;
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
-/// The version that a request says it is of, from 2026-07-28 on.
-pub(super) fn version_of(message: &Value) -> Option<&str> {
+/// Returns the protocol version that a request declares, from 2026-07-28 on.
+pub(super) fn protocol_version(message: &Value) -> Option<&str> {
     message.pointer("/params/_meta/io.modelcontextprotocol~1protocolVersion")?.as_str()
 }
 
-/// `mirrored` are the arguments that the called tool wants in headers.
-pub(super) fn headers(message: &Value, version: &str, mirrored: &[Mirrored]) -> HeaderMap {
+/// Builds the headers of a message. `mirrored` are the arguments that the called tool wants in
+/// headers.
+pub(super) fn build_headers(
+    message: &Value,
+    version: &str,
+    mirrored: &[MirroredArgument],
+) -> HeaderMap {
     let mut headers = HeaderMap::new();
     let mut put = |name: HeaderName, value: &str| {
         if let Ok(value) = HeaderValue::from_str(value) {
@@ -29,21 +34,21 @@ pub(super) fn headers(message: &Value, version: &str, mirrored: &[Mirrored]) -> 
     let Some(method) = message.get("method").and_then(Value::as_str) else { return headers };
     put(METHOD, method);
     let params = message.get("params");
-    let named = name_key(method).and_then(|key| params?.get(key)?.as_str());
+    let named = name_field(method).and_then(|key| params?.get(key)?.as_str());
     if let Some(named) = named {
-        put(NAME, &encoded(named));
+        put(NAME, &encode_value(named));
     }
     let arguments = params.and_then(|params| params.get("arguments"));
     for header in mirrored {
         let argument = arguments.and_then(|arguments| header.argument(arguments));
-        if let Some(value) = argument.and_then(text) {
-            put(header.name.clone(), &encoded(&value));
+        if let Some(value) = argument.and_then(header_text) {
+            put(header.name.clone(), &encode_value(&value));
         }
     }
     headers
 }
 
-fn name_key(method: &str) -> Option<&'static str> {
+fn name_field(method: &str) -> Option<&'static str> {
     match method {
         "tools/call" | "prompts/get" => Some("name"),
         "resources/read" | "resources/subscribe" | "resources/unsubscribe" => Some("uri"),
@@ -52,7 +57,7 @@ fn name_key(method: &str) -> Option<&'static str> {
     }
 }
 
-fn text(value: &Value) -> Option<String> {
+fn header_text(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Bool(_) | Value::Number(_) => Some(value.to_string()),
@@ -60,8 +65,8 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// As it is, or in Base64 when a header would not carry it unchanged.
-fn encoded(value: &str) -> String {
+/// Returns the value, or its Base64 form if a header cannot carry it unchanged.
+fn encode_value(value: &str) -> String {
     let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
         && value.trim_matches(' ').len() == value.len()
         && !(value.starts_with("=?base64?") && value.ends_with("?="));

@@ -1,5 +1,5 @@
-//! THREAT[REM-1]: Streamable HTTP. Every message is a request of its own, in a task of its own,
-//! which ends with its caller; what servers send is bounded, and a failure is its request's.
+//! THREAT[REM-1]: Streamable HTTP. Every message is a request in its own task, which ends with its
+//! caller. Responses are bounded, and a failure affects only its own request.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -9,34 +9,34 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     exchange::exchange,
-    headers::{headers, version_of},
-    link::{CONTROL, Ends, Link, QUEUED},
-    listen,
-    outgoing::{Outgoing, cancelled_id, request_id},
-    troubles::Troubles,
+    headers::{build_headers, protocol_version},
+    link::{CONTROL_TIMEOUT, INBOX_MESSAGES, LinkParts, RemoteLink},
+    notifications,
+    outgoing::{OutgoingMessage, cancelled_id, request_id},
+    request_failures::RequestFailures,
 };
 use crate::upstream::incoming::Message;
 
-pub(super) struct Http {
-    link: Arc<Link>,
+pub(super) struct HttpTransport {
+    link: Arc<RemoteLink>,
     inbox: mpsc::Receiver<Message>,
 }
 
-impl Http {
-    pub(super) fn new(ends: Ends) -> Http {
-        let (sender, inbox) = mpsc::channel(QUEUED);
-        Http { link: Arc::new(Link::new(ends, sender)), inbox }
+impl HttpTransport {
+    pub(super) fn new(parts: LinkParts) -> HttpTransport {
+        let (sender, inbox) = mpsc::channel(INBOX_MESSAGES);
+        HttpTransport { link: Arc::new(RemoteLink::new(parts, sender)), inbox }
     }
 
-    pub(super) fn troubles(&self) -> Arc<Troubles> {
-        self.link.troubles.clone()
+    pub(super) fn failures(&self) -> Arc<RequestFailures> {
+        self.link.failures.clone()
     }
 }
 
-impl Transport<RoleClient> for Http {
+impl Transport<RoleClient> for HttpTransport {
     type Error = Infallible;
 
-    /// A request is on its way when this returns; anything else has arrived.
+    /// Returns when a request is on its way, or when any other message has arrived.
     fn send(
         &mut self,
         item: TxJsonRpcMessage<RoleClient>,
@@ -45,8 +45,10 @@ impl Transport<RoleClient> for Http {
         async move {
             link.note_answer(&item);
             match request_id(&item) {
-                Some(id) => send_request(link, outgoing_of(&item), id),
-                None => tell(link, outgoing_of(&item), cancelled_id(&item)).await,
+                Some(id) => send_request(link, message_and_version(&item), id),
+                None => {
+                    send_notification(link, message_and_version(&item), cancelled_id(&item)).await
+                }
             }
             Ok(())
         }
@@ -56,73 +58,81 @@ impl Transport<RoleClient> for Http {
         tokio::select! {
             biased;
             message = self.inbox.recv() => message,
-            () = self.link.gone.cancelled() => None,
+            () = self.link.closed.cancelled() => None,
         }
     }
 
     async fn close(&mut self) -> Result<(), Infallible> {
         self.link.delete_session().await;
-        self.link.gone.cancel();
+        self.link.closed.cancel();
         Ok(())
     }
 }
 
-impl Drop for Http {
+impl Drop for HttpTransport {
     fn drop(&mut self) {
-        self.link.gone.cancel();
+        self.link.closed.cancel();
     }
 }
 
-fn outgoing_of(item: &TxJsonRpcMessage<RoleClient>) -> (Value, Option<String>) {
+fn message_and_version(item: &TxJsonRpcMessage<RoleClient>) -> (Value, Option<String>) {
     let message = serde_json::to_value(item).unwrap_or_default();
-    let version = version_of(&message).map(str::to_owned);
+    let version = protocol_version(&message).map(str::to_owned);
     (message, version)
 }
 
-fn made(link: &Link, (message, version): (Value, Option<String>), id: Option<i64>) -> Outgoing {
-    let mut outgoing = Outgoing::new(&message, id);
+fn build_outgoing(
+    link: &RemoteLink,
+    (message, version): (Value, Option<String>),
+    id: Option<i64>,
+) -> OutgoingMessage {
+    let mut outgoing = OutgoingMessage::new(&message, id);
     if let Some(version) = version {
         let tool = message.pointer("/params/name").and_then(Value::as_str).unwrap_or_default();
         let is_call = outgoing.method == "tools/call";
-        let mirrored = if is_call { link.mirrored(tool) } else { Vec::new() };
-        outgoing.headers = headers(&message, &version, &mirrored);
+        let mirrored = if is_call { link.mirrored_arguments(tool) } else { Vec::new() };
+        outgoing.headers = build_headers(&message, &version, &mirrored);
         outgoing.is_modern = true;
     }
     outgoing
 }
 
-fn send_request(link: Arc<Link>, message: (Value, Option<String>), id: i64) {
-    let outgoing = made(&link, message, Some(id));
-    let unwanted = link.begin(id, &outgoing);
+fn send_request(link: Arc<RemoteLink>, message: (Value, Option<String>), id: i64) {
+    let outgoing = build_outgoing(&link, message, Some(id));
+    let unwanted = link.begin_request(id, &outgoing);
     tokio::spawn(async move {
         let exchanged = tokio::select! {
             exchanged = exchange(&link, &outgoing) => exchanged,
             () = unwanted.cancelled() => return,
         };
-        link.ended(id);
+        link.finish_request(id);
         if let Err(error) = exchanged {
             link.fail(&outgoing, error).await;
-        } else if link.tells_changes() {
-            tokio::spawn(listen::to_changes(link, outgoing));
+        } else if link.take_changes_offer() {
+            tokio::spawn(notifications::subscribe_to_changes(link, outgoing));
         }
     });
 }
 
-/// Sends what has no answer, and does not wait for it for ever.
-async fn tell(link: Arc<Link>, message: (Value, Option<String>), cancelled: Option<i64>) {
+/// Sends a message without an answer, within a time limit.
+async fn send_notification(
+    link: Arc<RemoteLink>,
+    message: (Value, Option<String>),
+    cancelled: Option<i64>,
+) {
     if let Some(id) = cancelled {
         link.cancel(id);
-        // From 2026-07-28 on, a stream that is closed says it.
+        // From 2026-07-28 on, closing the stream cancels the request.
         if link.is_modern() {
             return;
         }
     }
-    let outgoing = made(&link, message, None);
-    let told = tokio::select! {
-        told = timeout(CONTROL, exchange(&link, &outgoing)) => told,
-        () = link.gone.cancelled() => return,
+    let outgoing = build_outgoing(&link, message, None);
+    let sent = tokio::select! {
+        sent = timeout(CONTROL_TIMEOUT, exchange(&link, &outgoing)) => sent,
+        () = link.closed.cancelled() => return,
     };
-    if outgoing.method == "notifications/initialized" && matches!(told, Ok(Ok(()))) {
-        tokio::spawn(listen::to_stream(link));
+    if outgoing.method == "notifications/initialized" && matches!(sent, Ok(Ok(()))) {
+        tokio::spawn(notifications::read_notifications(link));
     }
 }

@@ -1,4 +1,4 @@
-//! From an entry in a file to a remote server that has shaken hands.
+//! Opens a connection to a remote server from a configuration entry.
 
 use std::sync::Arc;
 
@@ -13,47 +13,47 @@ use rmcp::{
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::{Troubles, http::Http, link::Ends, sse::Sse};
+use super::{RequestFailures, http::HttpTransport, link::LinkParts, sse::SseTransport};
 use crate::{
-    RemoteConfig, RemoteKind, Settings,
+    GatewaySettings, RemoteConfig, RemoteKind,
     clean::{clean_line, cut},
     oauth::Account,
     upstream::{
         UpstreamError,
-        client::Client,
-        connection::{Connection, News, Wire},
+        client::UpstreamClient,
+        connection::{Connection, ServerEvents, ServerTransport},
     },
     web,
 };
 
-/// Connects and shakes hands, all before `deadline`.
+/// Connects and completes the handshake before `deadline`.
 pub(in crate::upstream) async fn open(
     name: &ServerName,
     remote: &RemoteConfig,
-    settings: &Arc<Settings>,
+    settings: &Arc<GatewaySettings>,
     deadline: Instant,
 ) -> Result<Connection, UpstreamError> {
-    let gone = CancellationToken::new();
-    let ends = Ends {
-        client: client(settings).await?,
+    let closed = CancellationToken::new();
+    let parts = LinkParts {
+        client: build_client(settings).await?,
         url: remote.url.clone(),
-        headers: header_map(remote, settings).await?,
+        headers: resolve_headers(remote, settings).await?,
         account: Arc::new(Account::new(name, &remote.url, settings)),
         max_bytes: settings.line_bytes,
-        gone,
-        news: News::default(),
+        closed,
+        server_events: ServerEvents::default(),
     };
     let opened = timeout_at(deadline, async {
         match remote.kind {
-            RemoteKind::Http => match open_http(ends.clone()).await {
-                // It answers, but not to this. An old server would say no more than that.
+            RemoteKind::Http => match open_http(parts.clone()).await {
+                // An HTTP answer, but not in this protocol: an old SSE server answers the same way.
                 Err(UpstreamError::Refused(why)) => {
-                    let ends = Ends { gone: CancellationToken::new(), ..ends };
-                    open_sse(ends).await.map_err(|_| UpstreamError::Start(why))
+                    let parts = LinkParts { closed: CancellationToken::new(), ..parts };
+                    open_sse(parts).await.map_err(|_| UpstreamError::Start(why))
                 }
                 opened => opened,
             },
-            RemoteKind::Sse => open_sse(ends).await,
+            RemoteKind::Sse => open_sse(parts).await,
         }
     });
     opened.await.unwrap_or_else(|_| {
@@ -62,75 +62,80 @@ pub(in crate::upstream) async fn open(
     })
 }
 
-/// Reading the certificates takes milliseconds: not on a thread that serves others.
-async fn client(settings: &Arc<Settings>) -> Result<reqwest::Client, UpstreamError> {
+/// Loading certificates takes milliseconds, too long for the event loop.
+async fn build_client(settings: &Arc<GatewaySettings>) -> Result<reqwest::Client, UpstreamError> {
     let settings = settings.clone();
-    let made = tokio::task::spawn_blocking(move || web::client(&settings)).await;
+    let made = tokio::task::spawn_blocking(move || web::build_client(&settings)).await;
     let made = made.map_err(|_| UpstreamError::ShutDown)?;
-    made.map_err(|err| UpstreamError::Start(web::why(&err)))
+    made.map_err(|err| UpstreamError::Start(web::describe_error(&err)))
 }
 
-async fn open_http(ends: Ends) -> Result<Connection, UpstreamError> {
-    let (gone, news) = (ends.gone.clone(), ends.news.clone());
-    let http = Http::new(ends);
-    let troubles = http.troubles();
+async fn open_http(parts: LinkParts) -> Result<Connection, UpstreamError> {
+    let (closed, server_events) = (parts.closed.clone(), parts.server_events.clone());
+    let http = HttpTransport::new(parts);
+    let failures = http.failures();
     let lifecycle = ClientLifecycleMode::Auto {
         preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
     };
-    shake_hands(http, lifecycle, troubles, (gone, news)).await
+    shake_hands(http, lifecycle, failures, (closed, server_events)).await
 }
 
-async fn open_sse(ends: Ends) -> Result<Connection, UpstreamError> {
-    let (gone, news) = (ends.gone.clone(), ends.news.clone());
-    let sse = Sse::open(ends).await?;
-    let troubles = sse.troubles();
-    shake_hands(sse, ClientLifecycleMode::Initialize, troubles, (gone, news)).await
+async fn open_sse(parts: LinkParts) -> Result<Connection, UpstreamError> {
+    let (closed, server_events) = (parts.closed.clone(), parts.server_events.clone());
+    let sse = SseTransport::open(parts).await?;
+    let failures = sse.failures();
+    shake_hands(sse, ClientLifecycleMode::Initialize, failures, (closed, server_events)).await
 }
 
 async fn shake_hands(
     transport: impl Transport<RoleClient> + 'static,
     lifecycle: ClientLifecycleMode,
-    troubles: Arc<Troubles>,
-    (gone, news): (CancellationToken, News),
+    failures: Arc<RequestFailures>,
+    (closed, server_events): (CancellationToken, ServerEvents),
 ) -> Result<Connection, UpstreamError> {
-    let client = Client { news: news.clone() };
+    let client = UpstreamClient { server_events: server_events.clone() };
     match client.serve_with_lifecycle(transport, lifecycle).await {
-        Ok(service) => Ok(Connection::new(service, Wire::Remote(troubles), gone, news)),
-        Err(error) => Err(troubles.why_ended().unwrap_or_else(|| refused(&error))),
+        Ok(service) => {
+            Ok(Connection::new(service, ServerTransport::Remote(failures), closed, server_events))
+        }
+        Err(error) => Err(failures.end_reason().unwrap_or_else(|| handshake_error(&error))),
     }
 }
 
-/// The user's own headers. Errors name them, never what is in them.
-async fn header_map(
+/// Resolves the user's own headers. Errors name a header, never its value.
+async fn resolve_headers(
     remote: &RemoteConfig,
-    settings: &Settings,
+    settings: &GatewaySettings,
 ) -> Result<HeaderMap, UpstreamError> {
     let mut headers = HeaderMap::new();
     for (name, secret) in &remote.headers {
         let wrong = |why: String| UpstreamError::Start(format!("`headers.{name}`: {why}"));
-        let value = secret.value(settings).await.map_err(|err| wrong(err.to_string()))?;
+        let value = secret.resolve(settings).await.map_err(|err| wrong(err.to_string()))?;
         let key = HeaderName::from_bytes(name.as_bytes());
-        let key = key.map_err(|_| wrong("this is not the name of a header".to_owned()))?;
+        let key = key.map_err(|_| wrong("this is not a valid header name".to_owned()))?;
         let value = HeaderValue::from_str(value.trim());
-        let mut value = value.map_err(|_| wrong("its value cannot be sent".to_owned()))?;
+        let mut value =
+            value.map_err(|_| wrong("its value is not a valid header value".to_owned()))?;
         value.set_sensitive(true);
         headers.append(key, value);
     }
     Ok(headers)
 }
 
-fn refused(error: &ClientInitializeError) -> UpstreamError {
+fn handshake_error(error: &ClientInitializeError) -> UpstreamError {
     match error {
         ClientInitializeError::JsonRpcError(error) => {
-            UpstreamError::Start(format!("it refused: {}", error.message))
+            UpstreamError::Start(format!("it refused the handshake: {}", error.message))
         }
-        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => refused(fallback),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_error(fallback),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let versions: Vec<_> = server_supported.iter().map(ToString::to_string).collect();
             let versions = cut(&clean_line(&versions.join(", ")), 100);
-            UpstreamError::Start(format!("it speaks versions of MCP that we do not ({versions})"))
+            UpstreamError::Start(format!(
+                "it supports only MCP versions that we do not ({versions})"
+            ))
         }
-        _ => UpstreamError::Start("no handshake".to_owned()),
+        _ => UpstreamError::Start("MCP handshake failed".to_owned()),
     }
 }

@@ -6,9 +6,9 @@ use rmcp::{
 };
 use serde_json::Value;
 
-/// Something to send.
-pub(super) struct Outgoing {
-    /// `None`: nobody waits for an answer.
+/// A message to send.
+pub(super) struct OutgoingMessage {
+    /// `None`: no answer is expected.
     pub(super) id: Option<i64>,
     pub(super) method: String,
     pub(super) body: Vec<u8>,
@@ -17,11 +17,11 @@ pub(super) struct Outgoing {
     pub(super) is_modern: bool,
 }
 
-impl Outgoing {
-    /// As it was sent before messages had headers of their own.
-    pub(super) fn new(message: &Value, id: Option<i64>) -> Outgoing {
+impl OutgoingMessage {
+    /// Creates a message without the headers of newer protocol versions.
+    pub(super) fn new(message: &Value, id: Option<i64>) -> OutgoingMessage {
         let method = message.get("method").and_then(Value::as_str).unwrap_or_default();
-        Outgoing {
+        OutgoingMessage {
             id,
             method: method.to_owned(),
             body: serde_json::to_vec(message).unwrap_or_default(),
@@ -30,13 +30,13 @@ impl Outgoing {
         }
     }
 
-    /// What it asks has to be answered before anything else can be.
+    /// Returns true if no other request can be sent before this one is answered.
     pub(super) fn is_handshake(&self) -> bool {
         matches!(self.method.as_str(), "initialize" | "server/discover")
     }
 }
 
-/// Of a request, and of nothing else. rmcp numbers all of its own.
+/// Returns the id of a request; `None` for other messages. rmcp's own ids are all numbers.
 pub(super) fn request_id(item: &TxJsonRpcMessage<RoleClient>) -> Option<i64> {
     match item {
         JsonRpcMessage::Request(request) => number(&request.id),
@@ -46,7 +46,7 @@ pub(super) fn request_id(item: &TxJsonRpcMessage<RoleClient>) -> Option<i64> {
     }
 }
 
-/// The request that nobody wants any more by this message.
+/// Returns the id of the request that this message cancels.
 pub(super) fn cancelled_id(item: &TxJsonRpcMessage<RoleClient>) -> Option<i64> {
     let JsonRpcMessage::Notification(notification) = item else { return None };
     match &notification.notification {

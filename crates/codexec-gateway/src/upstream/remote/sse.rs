@@ -1,5 +1,5 @@
-//! HTTP as it was before 2025-03-26: one stream of events for all that the server says, and an
-//! address, which is the first event, for all that we say.
+//! The HTTP+SSE transport from before 2025-03-26: one event stream for everything the server sends,
+//! whose first event is the address for everything we send.
 
 use std::{convert::Infallible, sync::Arc};
 
@@ -9,104 +9,105 @@ use tokio::{sync::mpsc, time::timeout};
 use url::Url;
 
 use super::{
-    event::{Events, Parsed},
     exchange::is_stream,
-    link::{CONTROL, Ends, Link, QUEUED},
-    outgoing::{Outgoing, cancelled_id, request_id},
-    refusal,
-    troubles::Troubles,
+    http_error,
+    link::{CONTROL_TIMEOUT, INBOX_MESSAGES, LinkParts, RemoteLink},
+    outgoing::{OutgoingMessage, cancelled_id, request_id},
+    request_failures::RequestFailures,
+    sse_parser::{SseItem, SseParser},
 };
 use crate::{
     upstream::{
         UpstreamError,
-        incoming::{Message, too_long},
+        incoming::{Message, fail_oversized_line},
     },
     web::{self, BodyError},
 };
 
-/// What may come before the address, or mean nothing after it.
+/// The limit on events before the address, and on meaningless events in a row after it.
 const JUNK_EVENTS: u32 = 10_000;
 const REFUSAL_BYTES: usize = 16 << 10;
 
-pub(super) struct Sse {
-    link: Arc<Link>,
+pub(super) struct SseTransport {
+    link: Arc<RemoteLink>,
     inbox: mpsc::Receiver<Message>,
 }
 
-impl Sse {
-    /// Opens the stream and waits for the address; the caller sees to it that this ends.
-    pub(super) async fn open(ends: Ends) -> Result<Sse, UpstreamError> {
-        let (sender, inbox) = mpsc::channel(QUEUED);
-        let link = Arc::new(Link::new(ends, sender));
+impl SseTransport {
+    /// Opens the stream and waits for the address. The caller must set a time limit.
+    pub(super) async fn open(parts: LinkParts) -> Result<SseTransport, UpstreamError> {
+        let (sender, inbox) = mpsc::channel(INBOX_MESSAGES);
+        let link = Arc::new(RemoteLink::new(parts, sender));
         let response = link.get(None).await?;
-        if let Some(error) = refusal::of_status(&link, &response, false) {
+        if let Some(error) = http_error::from_status(&link, &response, false) {
             return Err(error);
         }
         if !response.status().is_success() || !is_stream(&response) {
-            return Err(refusal::of_body(response.status(), b""));
+            return Err(http_error::from_body(response.status(), b""));
         }
-        let mut stream = Stream { response, events: Events::new(link.max_bytes) };
-        let endpoint = endpoint(&mut stream, &link.url).await?;
-        link.post_to(endpoint);
+        let mut stream = SseStream { response, parser: SseParser::new(link.max_bytes) };
+        let endpoint = read_endpoint(&mut stream, &link.url).await?;
+        link.set_endpoint(endpoint);
         let reading = link.clone();
         tokio::spawn(async move {
             tokio::select! {
-                () = listen(&reading, stream) => {}
-                () = reading.gone.cancelled() => {}
+                () = read_stream(&reading, stream) => {}
+                () = reading.closed.cancelled() => {}
             }
         });
-        Ok(Sse { link, inbox })
+        Ok(SseTransport { link, inbox })
     }
 
-    pub(super) fn troubles(&self) -> Arc<Troubles> {
-        self.link.troubles.clone()
+    pub(super) fn failures(&self) -> Arc<RequestFailures> {
+        self.link.failures.clone()
     }
 }
 
-struct Stream {
+struct SseStream {
     response: Response,
-    events: Events,
+    parser: SseParser,
 }
 
-impl Stream {
-    /// `None` when there are no more.
-    async fn next(&mut self) -> Option<Parsed> {
+impl SseStream {
+    /// Returns `None` at the end of the stream.
+    async fn next(&mut self) -> Option<SseItem> {
         loop {
-            if let Some(parsed) = self.events.next() {
-                return Some(parsed);
+            if let Some(item) = self.parser.next() {
+                return Some(item);
             }
             let chunk = self.response.chunk().await.ok()??;
-            self.events.push(&chunk);
+            self.parser.push(&chunk);
         }
     }
 }
 
-/// THREAT[REM-2]: what we say goes to the origin that the user named, whatever the server says.
-async fn endpoint(stream: &mut Stream, url: &Url) -> Result<Url, UpstreamError> {
+/// THREAT[REM-2]: messages go only to the origin that the user configured, whatever the server
+/// says.
+async fn read_endpoint(stream: &mut SseStream, url: &Url) -> Result<Url, UpstreamError> {
     let refused = |why: &str| UpstreamError::Refused(why.to_owned());
     for _ in 0..JUNK_EVENTS {
         match stream.next().await {
-            Some(Parsed::Event(event)) if event.kind == "endpoint" => {
+            Some(SseItem::Event(event)) if event.kind == "endpoint" => {
                 let address = std::str::from_utf8(&event.data).ok();
                 let endpoint = address.and_then(|address| url.join(address.trim()).ok());
-                let endpoint = endpoint.filter(|endpoint| web::same_origin(url, endpoint));
-                return endpoint.ok_or_else(|| refused("it wants to be told things elsewhere"));
+                let endpoint = endpoint.filter(|endpoint| web::is_same_origin(url, endpoint));
+                return endpoint.ok_or_else(|| refused("its SSE endpoint is on another origin"));
             }
-            Some(Parsed::Event(_) | Parsed::TooLong(_)) => {}
+            Some(SseItem::Event(_) | SseItem::TooLong(_)) => {}
             None => break,
         }
     }
-    Err(refused("it did not say where it wants to be told things"))
+    Err(refused("it sent no SSE endpoint"))
 }
 
-async fn listen(link: &Link, mut stream: Stream) {
+async fn read_stream(link: &RemoteLink, mut stream: SseStream) {
     let mut junk = 0;
-    while let Some(parsed) = stream.next().await {
-        let is_read = match parsed {
-            Parsed::Event(event) => link.take(&event.data, None).await,
-            Parsed::TooLong(head) => {
+    while let Some(item) = stream.next().await {
+        let is_read = match item {
+            SseItem::Event(event) => link.receive(&event.data, None).await,
+            SseItem::TooLong(head) => {
                 let max_bytes = link.max_bytes;
-                let lost = link.with_in_flight(|it| too_long(&head, max_bytes, it));
+                let lost = link.with_in_flight(|it| fail_oversized_line(&head, max_bytes, it));
                 link.deliver(lost, None).await;
                 false
             }
@@ -119,7 +120,7 @@ async fn listen(link: &Link, mut stream: Stream) {
     link.end(UpstreamError::Ended("it closed its stream of events".to_owned()));
 }
 
-impl Transport<RoleClient> for Sse {
+impl Transport<RoleClient> for SseTransport {
     type Error = Infallible;
 
     fn send(
@@ -134,18 +135,18 @@ impl Transport<RoleClient> for Sse {
             }
             let id = request_id(&item);
             let message = serde_json::to_value(&item).unwrap_or_default();
-            let outgoing = Outgoing::new(&message, id);
+            let outgoing = OutgoingMessage::new(&message, id);
             match id {
                 Some(id) => {
-                    let unwanted = link.begin(id, &outgoing);
+                    let unwanted = link.begin_request(id, &outgoing);
                     tokio::spawn(async move {
                         tokio::select! {
-                            () = tell(&link, &outgoing) => link.ended(id),
+                            () = post_message(&link, &outgoing) => link.finish_request(id),
                             () = unwanted.cancelled() => {}
                         }
                     });
                 }
-                None => tell(&link, &outgoing).await,
+                None => post_message(&link, &outgoing).await,
             }
             Ok(())
         }
@@ -155,42 +156,42 @@ impl Transport<RoleClient> for Sse {
         tokio::select! {
             biased;
             message = self.inbox.recv() => message,
-            () = self.link.gone.cancelled() => None,
+            () = self.link.closed.cancelled() => None,
         }
     }
 
     fn close(&mut self) -> impl Future<Output = Result<(), Infallible>> + Send {
-        self.link.gone.cancel();
+        self.link.closed.cancel();
         std::future::ready(Ok(()))
     }
 }
 
-impl Drop for Sse {
+impl Drop for SseTransport {
     fn drop(&mut self) {
-        self.link.gone.cancel();
+        self.link.closed.cancel();
     }
 }
 
-/// The answer comes on the stream; here comes only a refusal.
-async fn tell(link: &Link, outgoing: &Outgoing) {
-    let told = async {
+/// Posts a message. The answer arrives on the stream; the response carries only refusals.
+async fn post_message(link: &RemoteLink, outgoing: &OutgoingMessage) {
+    let sent = async {
         let response = link.post(outgoing).await?;
-        if let Some(error) = refusal::of_status(link, &response, false) {
+        if let Some(error) = http_error::from_status(link, &response, false) {
             return Err(error);
         }
         let status = response.status();
         if status.is_success() {
             return Ok(());
         }
-        let body = match web::body(response, REFUSAL_BYTES).await {
+        let body = match web::read_body(response, REFUSAL_BYTES).await {
             Ok(body) | Err(BodyError::TooLong(body)) => body,
             Err(BodyError::Broken) => Vec::new(),
         };
-        Err(refusal::of_body(status, &body))
+        Err(http_error::from_body(status, &body))
     };
-    let told = timeout(CONTROL, told).await;
-    let told = told.unwrap_or(Err(UpstreamError::Timeout(CONTROL)));
-    if let Err(error) = told {
+    let sent = timeout(CONTROL_TIMEOUT, sent).await;
+    let sent = sent.unwrap_or(Err(UpstreamError::Timeout(CONTROL_TIMEOUT)));
+    if let Err(error) = sent {
         link.fail(outgoing, error).await;
     }
 }

@@ -1,8 +1,8 @@
-//! Against a real server on this machine that misbehaves as told: `tests/scripted_http.py`.
+//! Tests against a real local server that misbehaves on command: `tests/scripted_http.py`.
 
 mod bad_answers;
+mod connections;
 mod logins;
-mod roads;
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -16,18 +16,18 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::{
-    Gateway, Narrow, OAuthConfig, RemoteConfig, RemoteKind, ServerConfig, Settings,
+    Gateway, GatewaySettings, OAuthConfig, RemoteConfig, RemoteKind, ServerConfig, ServerOptions,
     TransportConfig, Warden,
 };
 
-/// Ends with the test: its input closes.
-struct Scripted {
+/// A scripted server, killed with the test.
+struct ScriptedHttpServer {
     child: Child,
     port: u16,
 }
 
-impl Scripted {
-    fn start(plan: &Value) -> Scripted {
+impl ScriptedHttpServer {
+    fn start(plan: &Value) -> ScriptedHttpServer {
         let script = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/scripted_http.py");
         #[expect(clippy::disallowed_methods, reason = "a server that is not ours to start")]
         let mut command = Command::new("python3");
@@ -37,41 +37,41 @@ impl Scripted {
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("piped");
         BufReader::new(stdout).read_line(&mut line).expect("a line");
-        Scripted { child, port: line.trim().parse().expect("a port") }
+        ScriptedHttpServer { child, port: line.trim().parse().expect("a port") }
     }
 
     fn url(&self) -> String {
         format!("http://127.0.0.1:{}/mcp", self.port)
     }
 
-    /// What it was asked so far.
+    /// Returns the requests it received so far.
     async fn log(&self) -> Vec<Value> {
         let url = format!("http://127.0.0.1:{}/log", self.port);
-        let client = crate::web::client(&settings(None)).expect("a client");
+        let client = crate::web::build_client(&settings(None)).expect("a client");
         let body = client.get(url).send().await.expect("an answer").text().await.expect("a body");
         serde_json::from_str(&body).expect("JSON")
     }
 
-    /// How often it was asked for `path`.
+    /// Returns how often `path` was requested.
     async fn times(&self, path: &str) -> usize {
         self.log().await.iter().filter(|entry| entry["path"] == path).count()
     }
 }
 
-impl Drop for Scripted {
+impl Drop for ScriptedHttpServer {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-fn settings(home: Option<&TempDir>) -> Settings {
-    Settings {
+fn settings(home: Option<&TempDir>) -> GatewaySettings {
+    GatewaySettings {
         startup_timeout: Duration::from_secs(20),
         call_timeout: Duration::from_secs(20),
         catalogue_wait: Duration::from_secs(10),
         home: home.map(|home| home.path().to_owned()),
-        ..Settings::new(Vec::new(), Warden::none())
+        ..GatewaySettings::new(Vec::new(), Warden::none())
     }
 }
 
@@ -89,7 +89,7 @@ fn config(remote: RemoteConfig) -> ServerConfig {
         name: ServerName::new("s").expect("a name"),
         transport: TransportConfig::Remote(remote),
         source: PathBuf::new(),
-        narrow: Narrow::default(),
+        narrow: ServerOptions::default(),
     }
 }
 

@@ -1,19 +1,19 @@
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
-use codexec_types::{Files, GuestPaths};
+use codexec_types::{GuestPaths, WorkingDirPolicy};
 use tempfile::TempDir;
 
 use super::*;
 use crate::Warden;
 
 /// A home directory with a project that guests may write.
-struct Desk {
+struct TestHome {
     folder: TempDir,
-    settings: Settings,
+    settings: GatewaySettings,
 }
 
-impl Desk {
-    fn new() -> Desk {
+impl TestHome {
+    fn new() -> TestHome {
         let folder = tempfile::tempdir().expect("a directory");
         let home = folder.path().canonicalize().expect("there");
         for name in ["bin", "project/bin", "project/lib", "trusted"] {
@@ -42,15 +42,19 @@ impl Desk {
         std::fs::write(home.join("project/data.txt"), "").expect("written");
         symlink(home.join("project/server.js"), home.join("linked.js")).expect("linked");
         let path = format!(".:{0}/project/bin:{0}/bin", home.display());
-        let mut settings = Settings::new(vec![("PATH".to_owned(), path)], Warden::none());
-        let files =
-            Files { allowed: vec![home.join("project")], forbidden: Vec::new(), is_writable: true };
+        let mut settings = GatewaySettings::new(vec![("PATH".to_owned(), path)], Warden::none());
+        let files = WorkingDirPolicy {
+            allowed: vec![home.join("project")],
+            forbidden: Vec::new(),
+            is_writable: true,
+        };
         settings.guest_paths = GuestPaths { files, run_from: Vec::new() };
         settings.user_home = Some(home);
-        Desk { folder, settings }
+        TestHome { folder, settings }
     }
 
-    /// `HOME` and `PROJECT` stand for the directories; `cwd` and variables come before the command.
+    /// Plans a command line. `HOME` and `PROJECT` stand for the directories; `cwd` and variables
+    /// come before the command.
     fn plan(&self, line: &str) -> Result<StartPlan, String> {
         let home = self.folder.path().canonicalize().expect("there").display().to_string();
         let line = line.replace("PROJECT", "HOME/project").replace("HOME", &home);
@@ -67,9 +71,9 @@ impl Desk {
         plan(&config, &env, &self.settings).map_err(|err| err.to_string().replace(&home, "HOME"))
     }
 
-    /// The arguments, and the variable that keeps Python from its working directory.
+    /// Returns the arguments, and whether PYTHONSAFEPATH is set.
     #[track_caller]
-    fn fine(&self, line: &str) -> (String, bool) {
+    fn accept(&self, line: &str) -> (String, bool) {
         let plan = self.plan(line).unwrap_or_else(|why| panic!("{line}: {why}"));
         let home = self.folder.path().canonicalize().expect("there").display().to_string();
         let is_safe = plan.env.get("PYTHONSAFEPATH").is_some_and(|value| value == "1");
@@ -77,7 +81,7 @@ impl Desk {
     }
 
     #[track_caller]
-    fn refused(&self, line: &str, what: &str) {
+    fn assert_refused(&self, line: &str, what: &str) {
         let why = self.plan(line).expect_err(line);
         assert!(why.starts_with(&format!("is not started: {what}")), "{line}: {why}");
     }
@@ -86,60 +90,60 @@ impl Desk {
 /// THREAT[CFG-8]: neither the program, nor its script, nor its modules.
 #[test]
 fn cfg_8_nothing_of_a_server_comes_from_where_guests_write() {
-    let desk = Desk::new();
+    let home = TestHome::new();
     let in_project = |file: &str| format!("HOME/project/{file} lies in HOME/project,");
     let server_js = in_project("server.js");
-    desk.refused("PROJECT/server", &in_project("server"));
-    desk.refused("planted", &in_project("bin/planted"));
-    desk.refused("cwd=PROJECT ./server", &in_project("./server"));
-    desk.refused("node PROJECT/server.js", &server_js);
-    desk.refused("node --no-warnings PROJECT/server.js", &server_js);
-    desk.refused("node HOME/linked.js", "HOME/linked.js lies in HOME/project,");
-    desk.refused("node --require=PROJECT/new.js HOME/home.js", &in_project("new.js"));
-    desk.refused("node --require PROJECT/new.js HOME/home.js", &in_project("new.js"));
-    desk.refused("cwd=PROJECT node server.js", &server_js);
-    desk.refused("python3 PROJECT/new.py", &in_project("new.py"));
-    desk.refused("uv --directory PROJECT run x", "HOME/project lies in");
-    desk.refused("sh -c exec_node_PROJECT/server.js", &server_js);
-    desk.refused("sh -c cd_PROJECT;_run", "HOME/project lies in");
-    desk.refused("sh PROJECT/new.sh", &in_project("new.sh"));
-    desk.refused("server --plugin PROJECT/server.js", &server_js);
-    desk.refused("PYTHONPATH=/opt:PROJECT/lib server", &in_project("lib"));
-    desk.refused("NODE_OPTIONS=--import=PROJECT/x.js server", &in_project("x.js"));
-    desk.refused("cwd=PROJECT PYTHONPATH=:/opt server", "HOME/project/ lies in");
-    // What a server works on is not what it is.
+    home.assert_refused("PROJECT/server", &in_project("server"));
+    home.assert_refused("planted", &in_project("bin/planted"));
+    home.assert_refused("cwd=PROJECT ./server", &in_project("./server"));
+    home.assert_refused("node PROJECT/server.js", &server_js);
+    home.assert_refused("node --no-warnings PROJECT/server.js", &server_js);
+    home.assert_refused("node HOME/linked.js", "HOME/linked.js lies in HOME/project,");
+    home.assert_refused("node --require=PROJECT/new.js HOME/home.js", &in_project("new.js"));
+    home.assert_refused("node --require PROJECT/new.js HOME/home.js", &in_project("new.js"));
+    home.assert_refused("cwd=PROJECT node server.js", &server_js);
+    home.assert_refused("python3 PROJECT/new.py", &in_project("new.py"));
+    home.assert_refused("uv --directory PROJECT run x", "HOME/project lies in");
+    home.assert_refused("sh -c exec_node_PROJECT/server.js", &server_js);
+    home.assert_refused("sh -c cd_PROJECT;_run", "HOME/project lies in");
+    home.assert_refused("sh PROJECT/new.sh", &in_project("new.sh"));
+    home.assert_refused("server --plugin PROJECT/server.js", &server_js);
+    home.assert_refused("PYTHONPATH=/opt:PROJECT/lib server", &in_project("lib"));
+    home.assert_refused("NODE_OPTIONS=--import=PROJECT/x.js server", &in_project("x.js"));
+    home.assert_refused("cwd=PROJECT PYTHONPATH=:/opt server", "HOME/project/ lies in");
+    // Paths that a server only works on are allowed.
     for line in ["server PROJECT", "server --root PROJECT/data.txt", "npx -y fs PROJECT"] {
-        desk.fine(line);
+        home.accept(line);
     }
 }
 
-/// THREAT[CFG-8]: what the server starts itself is not looked for there either.
+/// THREAT[CFG-8]: programs that the server itself starts are not found there either.
 #[test]
 fn cfg_8_the_path_has_no_folder_that_guests_write() {
-    let desk = Desk::new();
-    let plan = desk.plan("server").expect("fine");
-    let bin = desk.settings.user_home.as_ref().expect("set").join("bin");
+    let home = TestHome::new();
+    let plan = home.plan("server").expect("fine");
+    let bin = home.settings.user_home.as_ref().expect("set").join("bin");
     assert_eq!(plan.env.get("PATH"), Some(&bin.display().to_string()));
     assert_eq!(plan.program, bin.join("server"));
 }
 
 #[test]
-fn what_the_user_names_is_started_from_there_all_the_same() {
-    let mut desk = Desk::new();
-    let project = desk.settings.guest_paths.files.allowed.clone();
-    desk.settings.guest_paths.run_from = project;
+fn run_from_permits_guest_writable_directories() {
+    let mut home = TestHome::new();
+    let project = home.settings.guest_paths.files.allowed.clone();
+    home.settings.guest_paths.run_from = project;
     for line in ["PROJECT/server", "node PROJECT/server.js", "cwd=PROJECT bun x", "planted"] {
-        desk.fine(line);
+        home.accept(line);
     }
-    assert_eq!(desk.fine("cwd=PROJECT python3 -m pkg"), ("-m pkg".to_owned(), false));
+    assert_eq!(home.accept("cwd=PROJECT python3 -m pkg"), ("-m pkg".to_owned(), false));
 }
 
-/// THREAT[CFG-7]: a working directory of guests is no place to import from.
+/// THREAT[CFG-7]: nothing is imported from a working directory that guests can write.
 #[test]
 fn cfg_7_nothing_is_imported_from_a_directory_of_guests() {
-    let desk = Desk::new();
+    let home = TestHome::new();
     let check = |line: &str, args: &str, is_safe: bool| {
-        assert_eq!(desk.fine(line), (args.to_owned(), is_safe), "{line}");
+        assert_eq!(home.accept(line), (args.to_owned(), is_safe), "{line}");
     };
     check("python3 -m pkg", "-m pkg", true);
     check("cwd=HOME/trusted python3 -m pkg", "-m pkg", false);
@@ -165,7 +169,7 @@ fn cfg_7_nothing_is_imported_from_a_directory_of_guests() {
         "NODE_OPTIONS=--import=tsx node HOME/home.js",
         "sh -c npx_-y_pkg",
     ] {
-        desk.refused(
+        home.assert_refused(
             &format!("cwd=PROJECT {line}"),
             "it takes what it runs from its working directory HOME/project,",
         );
@@ -173,12 +177,12 @@ fn cfg_7_nothing_is_imported_from_a_directory_of_guests() {
 }
 
 #[test]
-fn a_program_that_is_not_there_is_told() {
-    let desk = Desk::new();
+fn missing_programs_are_reported() {
+    let home = TestHome::new();
     let missing = "was not found; install it, or write its whole path";
     for line in ["nowhere", "HOME/nowhere", "cwd=HOME ./nowhere"] {
-        assert_eq!(desk.plan(line), Err(missing.to_owned()), "{line}");
+        assert_eq!(home.plan(line), Err(missing.to_owned()), "{line}");
     }
     let no_directory = "cannot be started in HOME/nowhere, which is no directory; correct `cwd`";
-    assert_eq!(desk.plan("cwd=HOME/nowhere server"), Err(no_directory.to_owned()));
+    assert_eq!(home.plan("cwd=HOME/nowhere server"), Err(no_directory.to_owned()));
 }

@@ -1,17 +1,17 @@
-//! Programs that take packages or modules from the directory they are started in.
+//! Programs that take packages or modules from their working directory.
 
 use std::path::Path;
 
-use super::{Planner, StartRefusal};
+use super::{StartPlanner, StartRefusal};
 use crate::config::{is_interpreter, program_name};
 
-/// Programs that run what their working directory says, and that cannot be told otherwise.
+/// Programs that run code from their working directory, without an option to prevent it.
 const RUNNERS: [&str; 27] = [
     "bun", "bundle", "bunx", "cargo", "composer", "deno", "go", "gradle", "hatch", "just", "make",
     "mise", "mvn", "nox", "pdm", "pipenv", "pnpm", "pnpx", "poetry", "rake", "rye", "task", "tox",
     "ts-node", "tsx", "yarn", "yarnpkg",
 ];
-/// What follows these is resolved from the working directory.
+/// Options whose value is resolved from the working directory.
 const NODE_OPTIONS: [&str; 7] = [
     "--eval",
     "--experimental-loader",
@@ -22,10 +22,10 @@ const NODE_OPTIONS: [&str; 7] = [
     "--require",
 ];
 
-impl Planner<'_> {
-    /// THREAT[CFG-7]: Python and Node do not import from a working directory that guests write,
-    /// npx finds no packages there, and what cannot be kept from it is not started.
-    pub(super) fn keep_from_working_dir(&mut self) -> Result<(), StartRefusal> {
+impl StartPlanner<'_> {
+    /// THREAT[CFG-7]: keeps Python and Node from importing from a working directory that guests can
+    /// write, and npx from using packages there. Refuses programs that cannot be kept from it.
+    pub(super) fn isolate_from_working_dir(&mut self) -> Result<(), StartRefusal> {
         let is_guests = self.guest_directory(&self.plan.cwd).is_some();
         let runs_script = self.runs_script();
         let is_python = matches!(self.name(), "python" | "pypy");
@@ -42,12 +42,14 @@ impl Planner<'_> {
         };
         match self.name() {
             "npx" => self.take_packages_from_home(),
-            "npm" if self.says(0, &["exec", "x"]) => self.take_packages_from_home(),
+            "npm" if self.has_word_at(0, &["exec", "x"]) => self.take_packages_from_home(),
             "npm" => refused(),
-            "uv" if self.plan.args.iter().any(|arg| arg == "run") && !self.says(0, &["tool"]) => {
+            "uv" if self.plan.args.iter().any(|arg| arg == "run")
+                && !self.has_word_at(0, &["tool"]) =>
+            {
                 refused()
             }
-            // Pythons before 3.11 do not know the variable: they stop at the option.
+            // Pythons before 3.11 ignore the variable, but fail on the unknown option.
             "python" | "pypy" if !runs_script => {
                 self.plan.args.insert(0, "-P".to_owned());
                 Ok(())
@@ -59,17 +61,17 @@ impl Planner<'_> {
         }
     }
 
-    /// npx looks for packages as if it were started in the user's home directory.
+    /// Makes npx look for packages as if it were started in the user's home directory.
     fn take_packages_from_home(&mut self) -> Result<(), StartRefusal> {
         let home = self.settings.user_home.clone().unwrap_or_else(|| "/".into());
-        self.check(&home.join("node_modules"))?;
-        self.check(&home)?;
+        self.check_path(&home.join("node_modules"))?;
+        self.check_path(&home)?;
         let prefix = ["--prefix".to_owned(), home.display().to_string()];
         self.plan.args.splice(0..0, prefix);
         Ok(())
     }
 
-    /// Whether an interpreter is told a file before anything that makes it look around.
+    /// Returns true if an interpreter gets a file before any option that imports from elsewhere.
     fn runs_script(&self) -> bool {
         match self.name() {
             "python" | "pypy" => runs_python_script(&self.plan.args),
@@ -80,34 +82,35 @@ impl Planner<'_> {
     fn has_node_options(&self) -> bool {
         let is_before = |arg: &&String| !Path::new(arg).is_absolute();
         let mut options = self.plan.args.iter().take_while(is_before);
-        let mut given = self.plan.env.get("NODE_OPTIONS").into_iter().flat_map(|o| o.split(' '));
-        options.any(|arg| looks_around(arg)) || given.any(looks_around)
+        let mut env_options =
+            self.plan.env.get("NODE_OPTIONS").into_iter().flat_map(|o| o.split(' '));
+        options.any(|arg| uses_working_dir(arg)) || env_options.any(uses_working_dir)
     }
 
-    /// Whether the word at this place, options left out, is one of these.
-    fn says(&self, at: usize, words: &[&str]) -> bool {
-        let mut said = self.plan.args.iter().filter(|arg| !arg.starts_with('-'));
-        said.nth(at).is_some_and(|said| words.contains(&said.as_str()))
+    /// Returns true if the argument at this position, not counting options, is one of `words`.
+    fn has_word_at(&self, at: usize, words: &[&str]) -> bool {
+        let mut words_given = self.plan.args.iter().filter(|arg| !arg.starts_with('-'));
+        words_given.nth(at).is_some_and(|words_given| words.contains(&words_given.as_str()))
     }
 
-    /// What the entry says itself holds.
+    /// Sets a variable unless the entry itself sets it.
     fn set_default(&mut self, name: &str, value: &str) {
         self.plan.env.entry(name.to_owned()).or_insert_with(|| value.to_owned());
     }
 }
 
-/// An option of Node.js whose value is resolved from the working directory.
-fn looks_around(arg: &str) -> bool {
+/// Returns true for an option of Node.js whose value is resolved from the working directory.
+fn uses_working_dir(arg: &str) -> bool {
     let name = arg.split('=').next().unwrap_or_default();
     match name.strip_prefix('-') {
         Some(long) if long.starts_with('-') => NODE_OPTIONS.contains(&name),
-        // Short ones may be joined: `-pe`.
+        // Short options may be combined: `-pe`.
         Some(short) => short.contains(['e', 'i', 'p', 'r']),
         None => false,
     }
 }
 
-/// Whether Python is told a file, and not a module or code; short options may be joined: `-um`.
+/// Returns true if Python runs a file, not a module or code. Short options may be combined: `-um`.
 fn runs_python_script(args: &[String]) -> bool {
     let mut args = args.iter();
     while let Some(arg) = args.next() {
@@ -119,7 +122,7 @@ fn runs_python_script(args: &[String]) -> bool {
                 Some(at) if short.get(at..).is_some_and(|rest| rest.starts_with(['c', 'm'])) => {
                     return false;
                 }
-                // The value is the rest, or what follows.
+                // The value is the rest of the argument, or the next one.
                 Some(at) if at + 1 == short.len() => drop(args.next()),
                 Some(_) | None => {}
             },

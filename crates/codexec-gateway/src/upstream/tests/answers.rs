@@ -1,4 +1,4 @@
-//! Answers that are not as they should be.
+//! Answers that violate the protocol.
 
 use super::*;
 
@@ -25,22 +25,23 @@ async fn junk_between_answers_is_skipped() {
 }
 
 #[tokio::test]
-async fn errors_of_a_tool_are_the_callers() {
+async fn tool_errors_reach_the_caller() {
     check(with_tool("fails"), "fails", Err("s.fails: no such row")).await;
     check(with_tool("refuses"), "refuses", Err("server \"s\": bad id")).await;
 }
 
 #[tokio::test]
-async fn nesting_without_end_fails_its_call() {
+async fn deep_nesting_fails_its_call() {
     let why = "server \"s\": the server's answer is not valid JSON (recursion limit exceeded at \
                line 1 column 169)";
     check(with_tool("deep"), "deep", Err(why)).await;
 }
 
-/// The server gives back the id as text. That is nobody's answer.
+/// The server returns the id as a string, which matches no request.
 #[tokio::test]
 async fn ids_are_not_matched_loosely() {
-    let why = "server \"s\": the server answered with its request's id as a text; that is not MCP";
+    let why =
+        "server \"s\": the server's answer has the request id as a string, which is invalid MCP";
     check(with_tool("string_id"), "string_id", Err(why)).await;
 }
 
@@ -50,7 +51,7 @@ async fn long_lines_fail_their_call_and_cost_no_memory() {
     let over = "server \"s\": the server's answer is over the limit of 10 MiB; ask for less";
     check(with_tool("big_result"), "big_result", Err(over)).await;
     check(with_tool("nameless_line"), "nameless_line", Err(over)).await;
-    // This one never ends its line: the call fails, and what follows on it is lost.
+    // This line never ends: the call fails, and the rest of the output is lost.
     let gateway = gateway(&with_tool("long_line"));
     let actual = call(&gateway, "long_line", json!({})).await.expect_err("too long");
     assert_eq!((actual.code, actual.message.as_str()), (CallCode::UpstreamError, over));
@@ -69,7 +70,7 @@ async fn half_a_line_fails_its_call() {
 }
 
 #[tokio::test]
-async fn answers_to_nobody_are_nobodys() {
+async fn unmatched_answers_are_dropped() {
     check(with_tool("twice"), "twice", Ok(json!("first"))).await;
     check(with_tool("for_another"), "for_another", Ok(json!({}))).await;
 }

@@ -1,4 +1,4 @@
-//! Calls that are made, wait, or are refused.
+//! Calls that are sent, queued or refused.
 
 use std::sync::{Arc, Mutex};
 
@@ -7,8 +7,8 @@ use futures::future::join_all;
 use super::*;
 use crate::{BreakerState, Caller, OnProgress};
 
-/// A server with this plan, and these settings made shorter.
-fn hasty(plan: &Value, change: impl FnOnce(&mut Settings)) -> Gateway {
+/// Starts a server with this plan and changed settings.
+fn gateway_with(plan: &Value, change: impl FnOnce(&mut GatewaySettings)) -> Gateway {
     let mut settings = settings();
     change(&mut settings);
     Gateway::new(vec![server("s", plan)], settings)
@@ -18,7 +18,7 @@ async fn message(gateway: &Gateway, tool: &str, args: Value) -> Result<Value, St
     call(gateway, tool, args).await.map_err(|err| err.message)
 }
 
-/// What the server has received, as it noted down itself.
+/// Returns the calls that the server itself recorded.
 fn received(log: &std::path::Path) -> Vec<String> {
     let text = std::fs::read_to_string(log).unwrap_or_default();
     text.lines().map(str::to_owned).collect()
@@ -28,32 +28,33 @@ fn received(log: &std::path::Path) -> Vec<String> {
 async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("log");
-    let gateway = hasty(&json!({"tools": ["flaky", "echo"], "flaky": 6, "log": log}), |settings| {
-        settings.call_timeout = Duration::from_secs(1);
-        settings.breaker_open = Duration::from_secs(3);
-    });
+    let gateway =
+        gateway_with(&json!({"tools": ["flaky", "echo"], "flaky": 6, "log": log}), |settings| {
+            settings.call_timeout = Duration::from_secs(1);
+            settings.breaker_open = Duration::from_secs(3);
+        });
     let failed = "server \"s\": no answer within 1 s";
     for _ in 0..5 {
         assert_eq!(message(&gateway, "flaky", json!({})).await, Err(failed.to_owned()));
     }
-    let broken = "server \"s\": it failed 5 times in a row, at last: no answer within 1 s; try \
+    let broken = "server \"s\": it failed 5 times in a row, last error: no answer within 1 s; try \
                   again in 3 s";
     assert_eq!(message(&gateway, "echo", json!({})).await, Err(broken.to_owned()));
     assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
     assert_eq!(received(&log).len(), 5);
 
-    // The sixth call hangs too, and it is the only one that goes through.
+    // The sixth call hangs too, and is the only one sent.
     let is_over = || gateway.health()[0].retry_s == Some(0);
-    until(is_over).await;
+    wait_until(is_over).await;
     let answers = join_all((0..10).map(|_| message(&gateway, "flaky", json!({})))).await;
-    let probed = "server \"s\": it failed before (no answer within 1 s) and is just being tried \
-                  again; try again in 1 s";
+    let probed = "server \"s\": it failed before (no answer within 1 s), and one call is testing \
+                  it now; try again in 1 s";
     assert_eq!(answers[0], Err(failed.to_owned()));
     assert_eq!(answers[1..], vec![Err(probed.to_owned()); 9]);
     assert_eq!(received(&log).len(), 6);
     assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
 
-    until(is_over).await;
+    wait_until(is_over).await;
     let answers = join_all((0..10).map(|_| message(&gateway, "flaky", json!({})))).await;
     assert_eq!(answers.iter().filter(|answer| answer.is_ok()).count(), 1);
     assert_eq!(received(&log).len(), 7);
@@ -65,17 +66,17 @@ async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
     gateway.shutdown().await;
 }
 
-async fn until(is_so: impl Fn() -> bool) {
-    let so = async {
-        while !is_so() {
+async fn wait_until(is_met: impl Fn() -> bool) {
+    let met = async {
+        while !is_met() {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(10), so).await.expect("in time");
+    tokio::time::timeout(Duration::from_secs(10), met).await.expect("in time");
 }
 
 #[tokio::test]
-async fn errors_of_tools_open_no_breaker() {
+async fn tool_errors_do_not_open_the_breaker() {
     let gateway = gateway(&json!({"tools": ["fails", "refuses", "echo"]}));
     for tool in ["fails", "refuses"] {
         for _ in 0..6 {
@@ -89,7 +90,7 @@ async fn errors_of_tools_open_no_breaker() {
     gateway.shutdown().await;
 }
 
-/// One guest with little patience must not close the server to everybody.
+/// An impatient guest must not close the server to everybody.
 #[tokio::test]
 async fn up_10_calls_that_their_callers_give_up_do_not_open_the_breaker() {
     let gateway = gateway(&json!({}));
@@ -104,8 +105,9 @@ async fn up_10_calls_that_their_callers_give_up_do_not_open_the_breaker() {
 }
 
 #[tokio::test]
-async fn up_10_a_server_that_answers_nobody_is_noticed_by_its_own_timeout() {
-    let gateway = hasty(&json!({}), |settings| settings.call_timeout = Duration::from_secs(1));
+async fn up_10_a_silent_server_is_detected_by_its_timeout() {
+    let gateway =
+        gateway_with(&json!({}), |settings| settings.call_timeout = Duration::from_secs(1));
     call(&gateway, "echo", json!({})).await.expect("works");
     let hung = join_all((0..5).map(|_| call(&gateway, "hang", json!({})))).await;
     assert!(hung.iter().all(Result::is_err));
@@ -114,7 +116,7 @@ async fn up_10_a_server_that_answers_nobody_is_noticed_by_its_own_timeout() {
 }
 
 #[tokio::test]
-async fn calls_wait_their_turn_or_are_told_how_long_to_wait() {
+async fn calls_queue_or_get_a_retry_delay() {
     let mut narrow = server("s", &json!({}));
     narrow.narrow.calls_at_once = Some(2);
     let mut settings = settings();
@@ -123,11 +125,11 @@ async fn calls_wait_their_turn_or_are_told_how_long_to_wait() {
     call(&gateway, "echo", json!({})).await.expect("works");
     let hung = async || drop(call(&gateway, "hang", json!({})).await);
     let refused = async {
-        until(|| gateway.health()[0].counts.in_flight == 2).await;
-        // The third waits until one of the two is given up.
+        wait_until(|| gateway.health()[0].counts.in_flight == 2).await;
+        // The third call waits until one of the two is given up.
         let third = call(&gateway, "echo", json!({"n": 3}));
         let fourth = async {
-            until(|| gateway.health()[0].counts.waiting == 1).await;
+            wait_until(|| gateway.health()[0].counts.waiting == 1).await;
             message(&gateway, "echo", json!({})).await
         };
         tokio::select! {
@@ -147,14 +149,14 @@ async fn calls_wait_their_turn_or_are_told_how_long_to_wait() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_does_not_use_up_what_all_share() {
+async fn a_hanging_server_leaves_calls_for_others() {
     let mut settings = settings();
     settings.calls_in_all = 8;
     let servers = vec![server("s", &json!({})), server("good", &json!({}))];
     let gateway = Gateway::new(servers, settings);
     let hung = join_all((0..30).map(|_| call(&gateway, "hang", json!({}))));
     let others = async {
-        until(|| gateway.health()[0].counts.waiting > 0).await;
+        wait_until(|| gateway.health()[0].counts.waiting > 0).await;
         for n in 0..20 {
             let args = Json::from_value(&json!({ "n": n }));
             let ask = Ask::Tool { server: "good".to_owned(), tool: "echo".to_owned(), args };
@@ -168,7 +170,7 @@ async fn a_server_that_hangs_does_not_use_up_what_all_share() {
     gateway.shutdown().await;
 }
 
-/// What it does not read is kept for it only up to a limit.
+/// The queue for a server that does not read is bounded.
 #[tokio::test]
 async fn a_server_that_does_not_read_fails_its_calls() {
     const CALLS: usize = 2_000;
@@ -180,10 +182,12 @@ async fn a_server_that_does_not_read_fails_its_calls() {
     call(&gateway, "deaf", json!({})).await.expect("works");
     let answers = join_all((0..CALLS).map(|_| message(&gateway, "echo", json!({})))).await;
     let count = |why: &str| {
-        let is_so = |one: &&Result<Value, String>| one.as_ref().is_err_and(|one| one.contains(why));
-        answers.iter().filter(is_so).count()
+        let is_met =
+            |one: &&Result<Value, String>| one.as_ref().is_err_and(|one| one.contains(why));
+        answers.iter().filter(is_met).count()
     };
-    let unasked = count("server \"s\": it does not read what it is sent, and no more can wait");
+    let unasked =
+        count("server \"s\": it does not read its stdin, and the queue of requests is full");
     assert!(unasked > 0);
     let given_up = count(": no answer within 3 s") + count(": it failed 5 times in a row");
     assert_eq!(unasked + given_up, CALLS);
@@ -193,7 +197,7 @@ async fn a_server_that_does_not_read_fails_its_calls() {
 #[tokio::test]
 async fn progress_keeps_a_call_alive_but_not_for_ever() {
     let plan = json!({"tools": ["steps", "steps_for_ever", "echo"]});
-    let gateway = hasty(&plan, |settings| {
+    let gateway = gateway_with(&plan, |settings| {
         settings.call_timeout = Duration::from_secs(1);
         settings.call_total_timeout = Duration::from_secs(4);
     });
@@ -202,7 +206,7 @@ async fn progress_keeps_a_call_alive_but_not_for_ever() {
     let quiet = message(&gateway, "steps", json!({"steps": 1, "pause_s": 30})).await;
     assert_eq!(quiet, Err("server \"s\": no answer within 1 s".to_owned()));
     gateway.shutdown().await;
-    let gateway = hasty(&plan, |settings| {
+    let gateway = gateway_with(&plan, |settings| {
         settings.call_timeout = Duration::from_secs(1);
         settings.call_total_timeout = Duration::from_secs(2);
     });
@@ -212,7 +216,7 @@ async fn progress_keeps_a_call_alive_but_not_for_ever() {
 }
 
 #[tokio::test]
-async fn progress_reaches_whoever_asked_for_it() {
+async fn progress_reaches_the_caller() {
     let told = Arc::new(Mutex::new(Vec::new()));
     let sink = told.clone();
     let on_progress: OnProgress = Arc::new(move |progress| {

@@ -1,8 +1,8 @@
-//! How servers end, and what is left of them.
+//! How servers end, and what they leave behind.
 
 use super::*;
 
-/// A server that has started another process and does not end by itself, and that process.
+/// Starts a server that has a child process and does not exit by itself. Returns the child's pid.
 async fn with_grandchild() -> (Gateway, String) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("pid");
@@ -14,11 +14,11 @@ async fn with_grandchild() -> (Gateway, String) {
 }
 
 #[tokio::test]
-async fn a_crash_fails_what_is_in_flight_and_the_next_call_restarts() {
+async fn a_crash_fails_calls_in_flight_and_the_next_call_restarts() {
     let gateway = gateway(&json!({}));
     let (hung, died) =
         tokio::join!(call(&gateway, "hang", json!({})), call(&gateway, "die", json!({})));
-    let why = "server \"s\": it ended (exit status: 3; it said: out of cheese)";
+    let why = "server \"s\": it ended (exit status: 3; stderr: out of cheese)";
     assert_eq!(hung.expect_err("died").message, why);
     assert_eq!(died.expect_err("died").message, why);
     assert_eq!(call(&gateway, "echo", json!({"n": 2})).await, Ok(json!({"n": 2})));
@@ -48,7 +48,7 @@ async fn nothing_of_a_server_survives_the_last_handle() {
     tokio::time::timeout(Duration::from_secs(5), gone).await.expect("killed");
 }
 
-/// Its output is over, so it is: a process that stays behind is of no use to anybody.
+/// A server that closes its stdout counts as ended, and its process is killed.
 #[tokio::test]
 async fn a_server_that_closes_its_output_is_ended_and_started_again() {
     let gateway = gateway(&with_tool("close_output"));
@@ -69,9 +69,9 @@ async fn a_server_that_closes_its_output_is_ended_and_started_again() {
     gateway.shutdown().await;
 }
 
-/// Whoever a server leaves behind with its pipe does not keep its calls waiting.
+/// A descendant that holds the server's pipe does not keep calls waiting.
 #[tokio::test]
-async fn a_dead_server_is_dead_whoever_holds_its_pipe() {
+async fn a_dead_server_is_detected_while_a_child_holds_its_pipe() {
     for tool in ["leave_child", "leave_session"] {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("pid");
@@ -83,14 +83,15 @@ async fn a_dead_server_is_dead_whoever_holds_its_pipe() {
         if tool == "leave_child" {
             assert!(is_dead(&child));
         }
-        // One in a session of its own is out of reach; this test is not to leave it behind.
+        // Without a supervisor, a descendant in its own session is out of reach, so the test kills
+        // it.
         let pid = nix::unistd::Pid::from_raw(child.parse().expect("a pid"));
         let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
         gateway.shutdown().await;
     }
 }
 
-/// Gone, or a zombie that only its new parent can bury.
+/// Returns true if the process has ended, or is a zombie that only its new parent can reap.
 fn is_dead(pid: &str) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')),

@@ -1,8 +1,8 @@
-//! What a server says of its own accord, and far too much of it.
+//! Floods of messages that a server sends by itself.
 
 use super::*;
 
-/// So much of us may grow while a server does its worst.
+/// How much our memory may grow meanwhile.
 const GROWTH_BYTES: u64 = 64 << 20;
 
 async fn check_flood(tool: &str) {
@@ -13,19 +13,19 @@ async fn check_flood(tool: &str) {
 }
 
 #[tokio::test]
-async fn notifications_without_end_do_no_harm() {
+async fn floods_of_notifications_use_bounded_memory() {
     check_flood("notification_flood").await;
     check_flood("progress_flood").await;
 }
 
 #[tokio::test]
-async fn requests_without_end_do_no_harm() {
+async fn floods_of_requests_use_bounded_memory() {
     check_flood("request_flood").await;
     check_flood("ping_flood").await;
 }
 
 #[tokio::test]
-async fn what_a_server_asks_of_us_is_answered() {
+async fn requests_of_a_server_are_answered() {
     let gateway = gateway(&with_tool("ask_us"));
     let answers = call(&gateway, "ask_us", json!({})).await.expect("all are answered");
     assert_eq!(answers["ping"], "result");

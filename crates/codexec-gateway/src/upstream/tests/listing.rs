@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test]
-async fn bad_tools_cost_only_themselves() {
+async fn invalid_tools_affect_only_themselves() {
     let raw = json!([
         {"name": "no_schema"},
         {"name": "null_schema", "inputSchema": null},
@@ -19,8 +19,10 @@ async fn bad_tools_cost_only_themselves() {
     let tools = gateway.list(&ToolFilter::all()).await;
     let names: Vec<&str> = tools.iter().map(|tool| tool.tool.as_str()).collect();
     assert_eq!(names, ["echo", "no_schema", "null_schema", "true_schema", "hints", "long"]);
-    let long =
-        gateway.schema("s.long", &ToolFilter::all(), Voice::TypeScript).await.expect("listed");
+    let long = gateway
+        .schema("s.long", &ToolFilter::all(), TypingsLanguage::TypeScript)
+        .await
+        .expect("listed");
     assert!(long.description.expect("has one").len() <= 16 << 10);
     assert_eq!(gateway.health()[0].problems.len(), 5);
     gateway.shutdown().await;
@@ -35,7 +37,7 @@ async fn a_list_over_the_limit_fails_its_server() {
 }
 
 #[tokio::test]
-async fn pages_without_end_are_cut() {
+async fn endless_pages_are_cut_off() {
     let gateway = gateway(&json!({"pages": "endless"}));
     assert_eq!(gateway.list(&ToolFilter::all()).await.len(), 100);
     gateway.shutdown().await;
@@ -56,7 +58,7 @@ async fn a_changed_list_is_read_again() {
 }
 
 #[tokio::test]
-async fn a_changed_schema_costs_only_its_tool() {
+async fn a_changed_schema_affects_only_its_tool() {
     let gateway = gateway(&json!({"tools": ["echo", "new_schema", "lone_surrogate"]}));
     assert_eq!(call(&gateway, "echo", json!({})).await, Ok(json!({})));
     call(&gateway, "new_schema", json!({})).await.expect("works");

@@ -5,8 +5,8 @@ use super::*;
 #[tokio::test]
 async fn a_server_that_cannot_start_says_why_and_when_to_retry() {
     let gateway = gateway(&json!({"start": "die"}));
-    let why =
-        "server \"s\": it did not start: no handshake: exit status: 4; it said: no config file";
+    let why = "server \"s\": it did not start: MCP handshake failed: exit status: 4; stderr: no \
+               config file";
     assert_eq!(call(&gateway, "echo", json!({})).await.expect_err("dead").message, why);
     let waiting = call(&gateway, "echo", json!({})).await.expect_err("dead");
     assert_eq!(waiting.code, CallCode::UpstreamError);
@@ -25,7 +25,7 @@ async fn a_server_that_cannot_start_says_why_and_when_to_retry() {
 async fn garbage_before_the_handshake_is_skipped_within_a_budget() {
     check(json!({"garbage": true}), "echo", Ok(json!({}))).await;
     let gateway = gateway(&json!({"babble": 20_000}));
-    let why = "server \"s\": it did not start: no handshake: its output is not MCP";
+    let why = "server \"s\": it did not start: MCP handshake failed: its output is not MCP";
     assert_eq!(call(&gateway, "echo", json!({})).await.expect_err("babble").message, why);
 }
 
@@ -37,7 +37,7 @@ async fn a_flood_on_stderr_does_no_harm() {
 }
 
 #[tokio::test]
-async fn a_server_without_a_proper_handshake_is_still_a_server() {
+async fn an_invalid_handshake_field_is_tolerated() {
     check(json!({"capabilities": "yes"}), "echo", Ok(json!({}))).await;
 }
 
@@ -59,9 +59,9 @@ async fn a_hung_server_delays_discovery_once() {
 }
 
 #[tokio::test]
-async fn the_environment_is_what_was_given() {
+async fn the_environment_has_only_configured_variables() {
     let mut config = server("s", &json!({"tools": ["environment"]}));
-    program(&mut config).env = vec![("TOKEN".to_owned(), Secret::Plain("x".to_owned()))];
+    program(&mut config).env = vec![("TOKEN".to_owned(), SecretSource::Plain("x".to_owned()))];
     let gateway = Gateway::new(vec![config], settings());
     let names = call(&gateway, "environment", json!({})).await;
     assert_eq!(names, Ok(json!(["LANG", "PATH", "TOKEN"])));
@@ -69,7 +69,7 @@ async fn the_environment_is_what_was_given() {
 }
 
 #[tokio::test]
-async fn a_server_starts_once_for_all_who_need_it() {
+async fn concurrent_callers_share_one_start() {
     let gateway = gateway(&json!({}));
     let calls = (0..20).map(|n| call(&gateway, "echo", json!({ "n": n })));
     for (n, answer) in futures::future::join_all(calls).await.into_iter().enumerate() {

@@ -1,4 +1,4 @@
-use codexec_types::{CallCode, Detail, ToolKind};
+use codexec_types::{CallCode, ToolDetail, ToolKind};
 
 use super::*;
 
@@ -72,7 +72,7 @@ fn discovery_asks() {
         limit,
         server: None,
         kind: ToolKind::Any,
-        detail: Detail::Summary,
+        detail: ToolDetail::Summary,
     };
     check_asks("await searchTools('issues')", &[search(10)]);
     check_asks("await search_tools('issues', 3)", &[search(3)]);
@@ -82,7 +82,7 @@ fn discovery_asks() {
         limit: 10,
         server: Some("github".to_owned()),
         kind: ToolKind::ReadOnly,
-        detail: Detail::Full,
+        detail: ToolDetail::Full,
     };
     check_asks(
         "await searchTools('', {server: 'github', readOnly: true, detail: 'full'})",

@@ -91,7 +91,7 @@ fn js_047_nothing_too_long_for_a_frame_is_sent() {
 #[test]
 fn a_host_that_leaves_ends_the_guest() {
     let (mut host, socket) = UnixStream::pair().expect("a socket pair");
-    let worker = thread::spawn(move || Guest::warm().expect("a warm guest").run(socket));
+    let worker = thread::spawn(move || JsGuest::warm().expect("a warm guest").run(socket));
     let start = ToGuest::Start(job(Language::JavaScript, "await tools.a.b()"));
     host.write_all(&start.encode().expect("a frame")).expect("a listening guest");
     assert_eq!(next_frame(&mut host), FromGuest::Compiled);

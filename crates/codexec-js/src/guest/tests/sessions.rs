@@ -27,9 +27,9 @@ impl TestSession {
         let (mut host, socket) = UnixStream::pair().expect("a socket pair");
         let worker = thread::Builder::new()
             .stack_size(8 << 20)
-            .spawn(move || Guest::warm().expect("a warm guest").run(socket))
+            .spawn(move || JsGuest::warm().expect("a warm guest").run(socket))
             .expect("a thread");
-        let job = Job { is_session: true, ..job(language, "") };
+        let job = WorkerJob { is_session: true, ..job(language, "") };
         let start = ToGuest::Start(job).encode().expect("a frame");
         host.write_all(&start).expect("a listening guest");
         TestSession { host, worker: Some(worker), language, number: 0 }
@@ -55,7 +55,7 @@ impl TestSession {
                 FromGuest::Output { text, .. } => written.push_str(&text),
                 FromGuest::Ask { id, ask } => {
                     let result = echo(&ask);
-                    self.say(&ToGuest::Answer(Answer { id, result }));
+                    self.say(&ToGuest::Answer(AskAnswer { id, result }));
                 }
                 FromGuest::CellEnded { key, ending } => {
                     assert_eq!(key, self.number.to_string());

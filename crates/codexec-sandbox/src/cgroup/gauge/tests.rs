@@ -26,24 +26,24 @@ slab 700000";
 
 #[test]
 fn res_8_memory_is_what_processes_and_memory_file_systems_hold() {
-    assert_eq!(held_bytes(V1, Kind::V1), 15_151_104 + 13_078_528);
-    assert_eq!(held_bytes(V2, Kind::V2), 1_000_000 + 20_000 + 300_000);
+    assert_eq!(held_bytes(V1, CgroupVersion::V1), 15_151_104 + 13_078_528);
+    assert_eq!(held_bytes(V2, CgroupVersion::V2), 1_000_000 + 20_000 + 300_000);
 }
 
 #[test]
-fn a_kernel_that_tells_less_is_counted_by_what_it_tells() {
-    assert_eq!(held_bytes("anon 5\nfile 7", Kind::V2), 5);
-    assert_eq!(held_bytes("", Kind::V1), 0);
-    assert_eq!(held_bytes("rss many\nshmem 2", Kind::V1), 2);
+fn missing_or_invalid_fields_count_as_zero() {
+    assert_eq!(held_bytes("anon 5\nfile 7", CgroupVersion::V2), 5);
+    assert_eq!(held_bytes("", CgroupVersion::V1), 0);
+    assert_eq!(held_bytes("rss many\nshmem 2", CgroupVersion::V1), 2);
 }
 
 #[test]
-fn both_files_of_a_group_are_read() {
+fn both_files_of_a_cgroup_are_read() {
     let group = tempfile::tempdir().unwrap();
     for (name, text) in [("memory.stat", V2), ("memory.current", "123456\n")] {
         std::fs::write(group.path().join(name), text).unwrap();
     }
-    let gauge = MemoryGauge::open(group.path(), Kind::V2).unwrap();
-    assert_eq!((gauge.held_bytes(), gauge.at_most_bytes()), (1_320_000, Some(123_456)));
-    assert!(MemoryGauge::open(group.path(), Kind::V1).is_err());
+    let gauge = MemoryGauge::open(group.path(), CgroupVersion::V2).unwrap();
+    assert_eq!((gauge.read_used_bytes(), gauge.read_upper_bound()), (1_320_000, Some(123_456)));
+    assert!(MemoryGauge::open(group.path(), CgroupVersion::V1).is_err());
 }

@@ -1,4 +1,4 @@
-//! What a shell is given as files: no text of a caller's is ever an option.
+//! Passes cells to the shell as files, so that no text of a caller becomes an option.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -12,31 +12,32 @@ use nix::unistd::{UnlinkatFlags, mkfifoat, unlinkat};
 use super::DRIVER;
 use crate::init::CELLS;
 
-/// The folder of the cells' files. The guest can read them and not change them.
-pub(super) struct Cells(OwnedFd);
+/// The folder with the cells' files. The guest can read the files, but not change them.
+pub(super) struct CellFiles(OwnedFd);
 
-/// The output and error of one cell, as long as it runs.
+/// The stdout and stderr of a running cell.
 ///
-/// THREAT[SES-10]: each cell has its own, so what an earlier one has left running writes elsewhere.
-pub(super) struct Streams {
-    to_read: [OwnedFd; 2],
+/// THREAT[SES-10]: each cell has its own pipes, so a process of an earlier cell writes elsewhere.
+pub(super) struct CellStreams {
+    read_ends: [OwnedFd; 2],
     _held: [OwnedFd; 2],
 }
 
-impl Streams {
-    pub(super) fn to_read(&self) -> [BorrowedFd<'_>; 2] {
-        let [out, err] = &self.to_read;
+impl CellStreams {
+    pub(super) fn read_ends(&self) -> [BorrowedFd<'_>; 2] {
+        let [out, err] = &self.read_ends;
         [out.as_fd(), err.as_fd()]
     }
 }
 
-impl Cells {
-    pub(super) fn new(folder: OwnedFd) -> Cells {
-        Cells(folder)
+impl CellFiles {
+    pub(super) fn new(folder: OwnedFd) -> CellFiles {
+        CellFiles(folder)
     }
 
-    /// The lines that start a shell; with the state of the one before, if it has left any.
-    pub(super) fn opening(&self, state: Option<&[u8]>) -> io::Result<Vec<String>> {
+    /// Writes the files that a shell sources at startup: the driver, and the state of its
+    /// predecessor. Returns the lines that source them.
+    pub(super) fn write_startup(&self, state: Option<&[u8]>) -> io::Result<Vec<String>> {
         self.replace("driver", DRIVER.as_bytes())?;
         let mut lines = vec![format!(". {CELLS}/driver\n")];
         if let Some(state) = state {
@@ -46,22 +47,24 @@ impl Cells {
         Ok(lines)
     }
 
-    /// The line that runs a cell. One packet: a shell reads no more than a kilobyte at once.
-    pub(super) fn lay_out(&self, cell: &Cell) -> io::Result<(String, Streams)> {
+    /// Writes a cell's files. Returns the line that runs the cell, which must be less than a
+    /// kilobyte: a shell reads no more at once, and the line is one packet.
+    pub(super) fn write_cell(&self, cell: &Cell) -> io::Result<(String, CellStreams)> {
         let Cell { number, key, .. } = cell;
-        let [code, args, input, out, err] = names(*number, key);
+        let [code, args, input, out, err] = file_names(*number, key);
         self.replace(&code, cell.code.as_bytes())?;
         let mut set = "set --".to_owned();
         for arg in &cell.args {
             set.push(' ');
-            set.push_str(&quoted(arg));
+            set.push_str(&quote(arg));
         }
         set.push('\n');
         self.replace(&args, set.as_bytes())?;
-        let given = if cell.input.text() == "null" { "" } else { cell.input.text() };
-        self.replace(&input, given.as_bytes())?;
-        let [(out_read, out_held), (err_read, err_held)] = [self.pipe(&out)?, self.pipe(&err)?];
-        let streams = Streams { to_read: [out_read, err_read], _held: [out_held, err_held] };
+        let stdin = if cell.input.text() == "null" { "" } else { cell.input.text() };
+        self.replace(&input, stdin.as_bytes())?;
+        let [(out_read, out_held), (err_read, err_held)] =
+            [self.make_pipe(&out)?, self.make_pipe(&err)?];
+        let streams = CellStreams { read_ends: [out_read, err_read], _held: [out_held, err_held] };
         let line = format!(
             "CODEXEC_CELL={key} CODEXEC_EXIT=; codexec_enter; . {CELLS}/{args}; \
              . {CELLS}/{code} <{CELLS}/{input} >{CELLS}/{out} 2>{CELLS}/{err} 98>&-\n"
@@ -69,19 +72,19 @@ impl Cells {
         Ok((line, streams))
     }
 
-    /// Takes a cell's files away.
+    /// Deletes a cell's files.
     pub(super) fn clear(&self, cell: &Cell) {
         self.clear_files(cell.number, &cell.key);
     }
 
     pub(super) fn clear_files(&self, number: u32, key: &str) {
-        for name in names(number, key) {
+        for name in file_names(number, key) {
             self.remove(&name);
         }
     }
 
-    /// A pipe with a name: its end to read, and both ends of it.
-    fn pipe(&self, name: &str) -> io::Result<(OwnedFd, OwnedFd)> {
+    /// Creates a named pipe. Returns its read end, and a descriptor that keeps it open for writing.
+    fn make_pipe(&self, name: &str) -> io::Result<(OwnedFd, OwnedFd)> {
         mkfifoat(&self.0, name, Mode::S_IRUSR | Mode::S_IWUSR)?;
         let open = |how| openat(&self.0, name, how | OFlag::O_CLOEXEC, Mode::empty());
         Ok((open(OFlag::O_RDONLY | OFlag::O_NONBLOCK)?, open(OFlag::O_RDWR)?))
@@ -99,8 +102,8 @@ impl Cells {
     }
 }
 
-/// The files of a cell. Nobody but the shell knows the names of its output.
-fn names(number: u32, key: &str) -> [String; 5] {
+/// Returns the names of a cell's files. Only the shell knows the key in the names of its output.
+fn file_names(number: u32, key: &str) -> [String; 5] {
     let number = number.to_string();
     [
         number.clone(),
@@ -111,8 +114,8 @@ fn names(number: u32, key: &str) -> [String; 5] {
     ]
 }
 
-/// As one word of a shell's.
-fn quoted(text: &str) -> String {
+/// Quotes text as one word for the shell.
+fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 

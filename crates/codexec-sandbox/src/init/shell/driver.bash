@@ -1,18 +1,18 @@
-# How a shell of a session lives: read once when it starts, before any cell. Its own output goes
-# nowhere; a cell's line opens the real one. Reports go out on descriptor 98, and what the shell
-# leaves to the next one on 99.
+# Sourced once by the shell of a session, before any cell. The shell's own output goes to /dev/null;
+# each cell's line opens the cell's output. Reports go to descriptor 98, and the state for a
+# successor of this shell to 99.
 PS1= PS2= PROMPT_COMMAND=
 unset HISTFILE MAILCHECK
 set +o history
 
-# The directory may have been mounted anew since the last cell; its path leads to the new one.
+# Enters the working directory again, because it may have been remounted since the last cell.
 codexec_enter() {
   builtin local OLDPWD=$OLDPWD
   builtin cd -- "${PWD-/box/work}" || builtin cd /box/work || :
 }
 
-# `exit` ends the cell and not the shell: an interactive shell that is interrupted drops all that it
-# does, and takes its next line.
+# `exit` ends the cell, not the shell: an interrupted interactive shell aborts what it does and
+# reads its next line.
 exit() {
   if [[ $BASHPID == "$$" ]]; then
     CODEXEC_EXIT=${1-$?}
@@ -23,7 +23,7 @@ exit() {
   fi
 }
 
-# A failure under `set -e` does the same.
+# A failed command under `set -e` ends the cell in the same way.
 codexec_failed() {
   [[ $- == *e* && $BASHPID == "$$" ]] || return 0
   CODEXEC_EXIT=$1
@@ -33,7 +33,7 @@ codexec_failed() {
 trap 'codexec_failed $?' ERR
 set -E
 
-# So does the signal for a cell that is to stop. It runs before the next command does.
+# So does the stop signal. The trap runs before the next command.
 codexec_stop() {
   builtin trap - INT
   builtin kill -INT "$$"
@@ -41,7 +41,7 @@ codexec_stop() {
 }
 trap codexec_stop RTMAX
 
-# Whatever else ends the shell leaves what it knew to the next one.
+# If the shell ends in any other way, it dumps its state for its successor.
 codexec_leave() {
   [[ $BASHPID == "$$" ]] || return 0
   {

@@ -1,46 +1,46 @@
-//! The guest's processes, as the first of them sees them.
+//! The guest's processes, read from `/proc` by init.
 
 use std::collections::BTreeMap;
 use std::fs;
 
-/// By process id.
+/// The processes of a guest by id.
 #[derive(Debug, Default)]
-pub(super) struct Processes(BTreeMap<i32, Process>);
+pub(super) struct ProcessTable(BTreeMap<i32, Process>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Process {
     parent: i32,
-    /// In ticks: an id may be used again.
+    /// The start time in ticks, because an id may be reused.
     start: u64,
     state: u8,
 }
 
 const FIRST: i32 = 1;
 
-impl Processes {
-    /// None where there is no view of processes.
-    pub(super) fn now() -> Processes {
+impl ProcessTable {
+    /// Reads all processes. The table is empty if there is no `/proc`.
+    pub(super) fn read() -> ProcessTable {
         let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
         let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-        Processes(ids.filter_map(|id| Some((id, Process::read(id)?))).collect())
+        ProcessTable(ids.filter_map(|id| Some((id, Process::read(id)?))).collect())
     }
 
-    /// Every process that is new since `before`, but for the shell and for what a process of
-    /// before has started.
-    pub(super) fn new_since(&self, before: &Processes, shell: i32) -> Vec<(i32, Process)> {
+    /// Returns every process that is new since `before`, except for the shell and for descendants
+    /// of older processes.
+    pub(super) fn new_since(&self, before: &ProcessTable, shell: i32) -> Vec<(i32, Process)> {
         let new = self.0.iter().filter(|(id, _)| self.is_new(**id, before, shell));
         new.map(|(id, process)| (*id, *process)).collect()
     }
 
-    fn is_new(&self, id: i32, before: &Processes, shell: i32) -> bool {
+    fn is_new(&self, id: i32, before: &ProcessTable, shell: i32) -> bool {
         let mut next = id;
-        // Nobody is deeper than there are processes.
+        // No process is nested deeper than the number of processes.
         for _ in 0..=self.0.len() {
             if next == FIRST || next == shell {
                 return next != id;
             }
             let Some(process) = self.0.get(&next) else { return true };
-            let is_old = before.0.get(&next).is_some_and(|known| known.start == process.start);
+            let is_old = before.0.get(&next).is_some_and(|old| old.start == process.start);
             if is_old {
                 return false;
             }
@@ -54,7 +54,7 @@ impl Process {
     pub(super) fn read(id: i32) -> Option<Process> {
         let stat = fs::read(format!("/proc/{id}/stat")).ok()?;
         let stat = String::from_utf8_lossy(&stat);
-        // The name in parentheses may hold anything; what follows its end is regular.
+        // The name in parentheses may contain anything, so parsing starts after it.
         let (_, after) = stat.rsplit_once(") ")?;
         let fields: Vec<&str> = after.split(' ').collect();
         Some(Process {
@@ -64,8 +64,8 @@ impl Process {
         })
     }
 
-    /// Stopped, or dead.
-    pub(super) fn is_at_rest(self) -> bool {
+    /// Returns true if the process is stopped or dead.
+    pub(super) fn is_halted(self) -> bool {
         matches!(self.state, b'T' | b't' | b'Z' | b'X')
     }
 }

@@ -1,64 +1,64 @@
-//! Stopping a cell.
+//! Stops a cell.
 //!
-//! THREAT[SES-9]: not one more command starts. The shell is stopped first, by a signal that
-//! nothing holds up, and then everything that the cell has started; only when all of it stands
-//! still is that killed. The shell comes back with a signal pending whose trap drops what it was
-//! doing, and cannot start a process until it has said that it is at its prompt again.
+//! THREAT[SES-9]: not one more command starts. SIGSTOP stops the shell first, and then every
+//! process that the cell has started; only when all are stopped are those killed. The shell
+//! resumes with a pending signal whose trap aborts the cell, and cannot fork until it has reported
+//! that it is back at its prompt.
 
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use super::PATIENCE;
-use super::processes::{Process, Processes};
-use crate::init::guest::catches;
+use super::SIGNAL_TIMEOUT;
+use super::processes::{Process, ProcessTable};
+use crate::init::guest::has_handler;
 use crate::sys;
 
-/// Our own id, in a namespace that is the guest's alone.
+/// Our own process id, in a PID namespace that only this guest uses.
 const FIRST: u32 = 1;
 
-/// The signal that the driver's trap for stopping is set on: RTMAX, which scripts do not use.
+/// The signal of the driver's stop trap: RTMAX, which scripts do not use.
 const STOP: i32 = 64;
 
-/// When a shell that has not stopped is told again, after it was told first. What it is told waits
-/// in a queue of ten packets.
-const ROUNDS: [Duration; 3] =
+/// When to signal a shell again that did not stop, counted from the first signal. Few enough that
+/// the requests for reports fit into the shell's queue of ten packets.
+const SIGNAL_AGAIN_AFTER: [Duration; 3] =
     [Duration::from_millis(30), Duration::from_millis(120), Duration::from_millis(400)];
 
-/// A cell that stands still. What it has started is dead.
+/// A stopped cell. The processes that it has started are dead.
 pub(super) struct FrozenCell {
     shell: i32,
 }
 
 /// A shell on its way back to its prompt.
-pub(super) struct Stopping {
+pub(super) struct StoppingShell {
     shell: i32,
     since: Instant,
-    insisted: usize,
-    /// How many processes it may have, once it is there.
-    processes: Option<libc::rlimit>,
+    signals_repeated: usize,
+    /// The limit on processes to restore once the shell is at its prompt.
+    process_limit: Option<libc::rlimit>,
 }
 
-/// Stops the shell and the cell's processes, and kills the latter. `None` if the shell cannot be
-/// brought back: it has given up the trap, or does not even stop.
-pub(super) fn freeze(shell: i32, before: &Processes) -> Option<FrozenCell> {
+/// Stops the shell and the cell's processes, and kills the latter. Returns `None` if the shell
+/// cannot be brought back: it has removed the trap, or did not stop in time.
+pub(super) fn freeze(shell: i32, before: &ProcessTable) -> Option<FrozenCell> {
     if std::process::id() != FIRST {
-        // Where the layer `pid` is lowered, what is new may be anybody's.
+        // The layer `pid` is lowered, so new processes may belong to others.
         return None;
     }
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + SIGNAL_TIMEOUT;
     signal(shell, Signal::SIGSTOP);
-    while !Process::read(shell).is_none_or(Process::is_at_rest) {
+    while !Process::read(shell).is_none_or(Process::is_halted) {
         if Instant::now() > deadline {
             return None;
         }
         std::thread::yield_now();
     }
     loop {
-        let now = Processes::now();
+        let now = ProcessTable::read();
         let cell = now.new_since(before, shell);
-        if cell.iter().all(|(_, process)| process.is_at_rest()) {
+        if cell.iter().all(|(_, process)| process.is_halted()) {
             for (id, _) in cell {
                 signal(id, Signal::SIGKILL);
             }
@@ -72,46 +72,45 @@ pub(super) fn freeze(shell: i32, before: &Processes) -> Option<FrozenCell> {
         }
         std::thread::yield_now();
     }
-    catches(shell, STOP).then_some(FrozenCell { shell })
+    has_handler(shell, STOP).then_some(FrozenCell { shell })
 }
 
-/// Where it cannot go on, nothing of it does.
 pub(super) fn kill_shell(shell: i32) {
     signal(shell, Signal::SIGKILL);
 }
 
 impl FrozenCell {
-    /// Lets the shell go on, to its prompt.
-    pub(super) fn interrupt(self) -> Stopping {
+    /// Resumes the shell, whose stop trap returns it to its prompt.
+    pub(super) fn interrupt(self) -> StoppingShell {
         let FrozenCell { shell } = self;
-        let processes = sys::allow_no_processes(shell).ok();
-        sys::raise(shell, STOP);
+        let process_limit = sys::forbid_forks(shell).ok();
+        sys::send_signal(shell, STOP);
         signal(shell, Signal::SIGCONT);
-        Stopping { shell, since: Instant::now(), insisted: 0, processes }
+        StoppingShell { shell, since: Instant::now(), signals_repeated: 0, process_limit }
     }
 }
 
-impl Stopping {
-    /// When to insist, if it is not back by then.
-    pub(super) fn next_round(&self) -> Option<Instant> {
-        ROUNDS.get(self.insisted).map(|after| self.since + *after)
+impl StoppingShell {
+    /// Returns when to signal again, if the shell is not back by then.
+    pub(super) fn next_signal_at(&self) -> Option<Instant> {
+        SIGNAL_AGAIN_AFTER.get(self.signals_repeated).map(|after| self.since + *after)
     }
 
-    pub(super) fn insist(&mut self) {
-        self.insisted += 1;
-        sys::raise(self.shell, STOP);
+    pub(super) fn signal_again(&mut self) {
+        self.signals_repeated += 1;
+        sys::send_signal(self.shell, STOP);
     }
 }
 
-impl Drop for Stopping {
+impl Drop for StoppingShell {
     fn drop(&mut self) {
-        if let Some(processes) = self.processes {
-            let _ = sys::allow_processes(self.shell, processes);
+        if let Some(limit) = self.process_limit {
+            let _ = sys::set_process_limit(self.shell, limit);
         }
     }
 }
 
 fn signal(id: i32, signal: Signal) {
-    // It may have ended.
+    // Fails if the process has ended.
     let _ = kill(Pid::from_raw(id), signal);
 }

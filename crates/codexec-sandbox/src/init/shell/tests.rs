@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn ses_8_a_shell_that_a_signal_ended_has_failed() {
+fn ses_8_a_shell_killed_by_a_signal_has_failed() {
     assert_eq!(exit_status(0), 0);
     assert_eq!(exit_status(7 << 8), 7);
     assert_eq!(exit_status(libc::SIGHUP), 129);

@@ -1,8 +1,8 @@
 use super::*;
 use crate::seccomp::{fetching, interpreter, programs};
 
-/// What the kernel would do with this call.
-fn judged(program: &[sock_filter], machine: u32, number: u32, arguments: &[(u8, u32)]) -> u32 {
+/// Runs a filter on a call, as the kernel does, and returns its action.
+fn run_filter(program: &[sock_filter], machine: u32, number: u32, arguments: &[(u8, u32)]) -> u32 {
     let (mut at, mut loaded) = (0, 0);
     for _ in 0..1_000 {
         let step = &program[at];
@@ -24,30 +24,30 @@ fn judged(program: &[sock_filter], machine: u32, number: u32, arguments: &[(u8, 
             JUMP_IF_AT_LEAST => at += jump(loaded >= step.k),
             JUMP_IF_ANY_BIT => at += jump(loaded & step.k != 0),
             RETURN => return step.k,
-            code => panic!("an instruction of no kind: {code}"),
+            code => panic!("unknown instruction: {code}"),
         }
     }
     panic!("no end");
 }
 
 #[test]
-fn every_call_is_judged_as_its_list_says() {
-    let here = machine().expect("a machine that we know");
+fn every_call_gets_the_verdict_of_its_list() {
+    let here = machine().expect("a supported architecture");
     for list in [interpreter::list(), programs::list(), fetching::list()] {
         let program = compile(&list).expect("a program");
         let numbers = (0..1_000).chain([0x4000_0000, 0x4000_0001, u32::MAX]);
         for number in numbers {
             let (refused, unknown) = (ERROR | 1, ERROR | 38);
-            let judge = |argument| judged(&program, here, number, &[argument]);
+            let judge = |argument| run_filter(&program, here, number, &[argument]);
             match list.get(&number) {
                 None => assert_eq!(judge((0, 0)), refused, "{number}"),
-                Some(Verdict::Allowed) => assert_eq!(judge((0, 0)), ALLOW, "{number}"),
-                Some(Verdict::Unknown) => assert_eq!(judge((0, 0)), unknown, "{number}"),
-                Some(Verdict::If { argument, test }) => {
+                Some(SyscallVerdict::Allowed) => assert_eq!(judge((0, 0)), ALLOW, "{number}"),
+                Some(SyscallVerdict::Unknown) => assert_eq!(judge((0, 0)), unknown, "{number}"),
+                Some(SyscallVerdict::If { argument, test }) => {
                     let (good, bad): (Vec<u32>, Vec<u32>) = match test {
-                        Test::Is(value) => (vec![*value], vec![value + 1, 0, u32::MAX]),
-                        Test::IsNone(values) => (vec![0, 1], values.to_vec()),
-                        Test::HasNoBit(bits) => {
+                        ArgumentTest::Equals(value) => (vec![*value], vec![value + 1, 0, u32::MAX]),
+                        ArgumentTest::NoneOf(values) => (vec![0, 1], values.to_vec()),
+                        ArgumentTest::HasNoBit(bits) => {
                             let each = (0..32).map(|n| 1 << n).filter(|bit| bits & bit != 0);
                             (vec![0, !bits], each.chain([u32::MAX]).collect())
                         }
@@ -59,25 +59,25 @@ fn every_call_is_judged_as_its_list_says() {
                         assert_eq!(judge((*argument, value)), refused, "{number} {value}");
                     }
                 }
-                // Below, by name.
-                Some(Verdict::Fits(_)) => {
+                // Tested below.
+                Some(SyscallVerdict::IfMatches(_)) => {
                     assert_eq!(i64::from(number), libc::SYS_socket);
                 }
             }
-            assert_eq!(judged(&program, 3, number, &[]), KILL_PROCESS);
+            assert_eq!(run_filter(&program, 3, number, &[]), KILL_PROCESS);
         }
     }
 }
 
 #[test]
-fn whoever_fetches_has_tcp_and_unix_sockets_and_no_others() {
-    let here = machine().expect("a machine that we know");
+fn programs_that_fetch_can_open_only_tcp_and_unix_sockets() {
+    let here = machine().expect("a supported architecture");
     let program = compile(&fetching::list()).expect("a program");
     let socket = u32::try_from(libc::SYS_socket).expect("a number");
     let judge = |family: i32, kind: i32, protocol: i32| {
         let arguments = [(0, family), (1, kind), (2, protocol)];
         let arguments = arguments.map(|(at, value)| (at, value.unsigned_abs()));
-        judged(&program, here, socket, &arguments)
+        run_filter(&program, here, socket, &arguments)
     };
     use libc::{AF_INET, AF_INET6, AF_UNIX, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM};
     for family in [AF_INET, AF_INET6] {
@@ -100,13 +100,13 @@ fn whoever_fetches_has_tcp_and_unix_sockets_and_no_others() {
 }
 
 #[test]
-fn res_9_only_anonymous_memory_that_is_shared_is_refused() {
-    let here = machine().expect("a machine that we know");
-    let program = crate::seccomp::shared_memory::program().expect("a program");
+fn res_9_only_shared_anonymous_memory_is_refused() {
+    let here = machine().expect("a supported architecture");
+    let program = crate::seccomp::shared_memory::compile().expect("a program");
     let mmap = crate::seccomp::number(libc::SYS_mmap);
     let small = crate::seccomp::shared_memory::SMALL_BYTES;
     let of_bytes = |bytes: u32, number, flags: i32| {
-        judged(&program, here, number, &[(1, bytes), (3, flags.unsigned_abs())])
+        run_filter(&program, here, number, &[(1, bytes), (3, flags.unsigned_abs())])
     };
     let judge = |number, flags: i32| of_bytes(small + 1, number, flags);
     let (shared, private) = (libc::MAP_SHARED, libc::MAP_PRIVATE);

@@ -1,4 +1,4 @@
-//! What a large library costs is printed: `cargo test -p codexec-scripts many -- --nocapture`.
+//! A large library. `cargo test -p codexec-scripts many -- --nocapture` prints the times.
 
 use std::time::Instant;
 
@@ -9,9 +9,9 @@ const WORDS: [&str; 20] = [
     "chart", "sum", "daily", "archive", "rename", "photos", "resize", "sync", "calendar", "notes",
 ];
 
-fn nth(number: usize) -> Draft {
+fn nth(number: usize) -> ScriptDraft {
     let word = |step: usize| WORDS[(number / step) % WORDS.len()];
-    Draft {
+    ScriptDraft {
         description: format!(
             "{} the {} of every {} and tell what was found",
             word(1),
@@ -45,7 +45,7 @@ async fn a_thousand_scripts_are_saved_and_each_is_found() {
     let fresh = Library::at(kit.path(""));
     let start = Instant::now();
     assert_eq!(fresh.list(all()).await.unwrap().total, MANY);
-    println!("first look of another server: {:?}", start.elapsed());
+    println!("first scan of another server: {:?}", start.elapsed());
 
     let mut longest = Duration::ZERO;
     let start = Instant::now();
@@ -59,8 +59,8 @@ async fn a_thousand_scripts_are_saved_and_each_is_found() {
 
     let start = Instant::now();
     for _ in 0..SEARCHES {
-        let catalogue = fresh.catalogue.lock().unwrap();
-        catalogue.search("parse the excel report of february", 10);
+        let index = fresh.index.lock().unwrap();
+        index.search("parse the excel report of february", 10);
     }
     println!("a search in memory: {:?}", start.elapsed() / SEARCHES as u32);
 
@@ -69,18 +69,18 @@ async fn a_thousand_scripts_are_saved_and_each_is_found() {
     let first = start.elapsed();
     let start = Instant::now();
     kit.library.search("excel", 10).await.unwrap();
-    println!("a search that looks at every file: {:?}, the first {first:?}", start.elapsed());
+    println!("a search that scans all files: {:?}, the first {first:?}", start.elapsed());
 
     let start = Instant::now();
-    library.ran(&nth(0).name, SystemTime::UNIX_EPOCH, true).await.unwrap();
-    println!("noting a run: {:?}", start.elapsed());
+    library.record_run(&nth(0).name, SystemTime::UNIX_EPOCH, true).await.unwrap();
+    println!("recording a run: {:?}", start.elapsed());
 }
 
 #[tokio::test]
-async fn a_full_library_takes_no_new_script_and_keeps_the_old_ones() {
+async fn a_full_library_refuses_new_scripts_and_keeps_the_old_ones() {
     const MOST: usize = 20;
     let mut kit = Kit::new();
-    let limits = Limits { scripts: MOST, ..LOOK_ALWAYS };
+    let limits = LibraryLimits { scripts: MOST, ..ALWAYS_SCAN };
     kit.library = Library::with_limits(kit.path(""), limits);
     for number in 0..MOST {
         kit.save(&format!("s{number}"), "1").await;
@@ -88,31 +88,31 @@ async fn a_full_library_takes_no_new_script_and_keeps_the_old_ones() {
     let err = kit.library.save(draft("one-more", "1")).await.unwrap_err();
     assert_eq!(
         err.to_string(),
-        "the library has its 20 scripts; delete one with delete_script first"
+        "the library is full: 20 scripts; delete one with delete_script first"
     );
     assert_eq!(kit.save("s1", "2").await.version, 2);
     kit.library.delete("s1").await.unwrap();
     kit.save("one-more", "1").await;
     kit.put("zzz/script.sh", "ls");
-    let (names, notes) = kit.listed().await;
+    let (names, notes) = kit.list().await;
     assert_eq!((names.len(), names.contains(&"zzz".to_owned())), (MOST, false));
     assert_eq!(notes, ["only the first 20 scripts are read; delete some"]);
 }
 
 #[tokio::test]
-async fn ord_4_the_bytes_of_all_scripts_and_versions_together_are_bounded() {
+async fn ord_4_the_total_size_of_all_scripts_and_versions_is_limited() {
     let mut kit = Kit::new();
-    let limits = Limits { bytes: 1 << 20, ..LOOK_ALWAYS };
+    let limits = LibraryLimits { bytes: 1 << 20, ..ALWAYS_SCAN };
     kit.library = Library::with_limits(kit.path(""), limits);
     let code = |number: usize| format!("{number} {}", "x".repeat(100_000));
     let mut saved = 0;
     let err = loop {
-        // Two names, so that versions count as scripts do.
+        // Two names, so that both scripts and versions count.
         match kit.library.save(draft(&format!("s{}", saved % 2), &code(saved))).await {
             Ok(_) => saved += 1,
             Err(err) => break err,
         }
-        assert!(saved < 100, "there is no end");
+        assert!(saved < 100, "the size is not limited");
     };
     assert_eq!(err.code(), "SCRIPT_LIBRARY_FULL");
     assert!((4..10).contains(&saved), "{saved}");

@@ -1,9 +1,9 @@
-//! Several servers on one folder.
+//! Several servers that share one folder.
 
 use super::*;
 
 #[tokio::test]
-async fn what_one_server_saves_another_finds_at_once() {
+async fn a_script_that_one_server_saves_another_finds_immediately() {
     let kit = Kit::new();
     let first = Library::at(kit.path(""));
     let second = Library::at(kit.path(""));
@@ -20,7 +20,7 @@ async fn what_one_server_saves_another_finds_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn saves_at_once_lose_nothing() {
+async fn concurrent_saves_lose_nothing() {
     const WRITERS: u32 = 4;
     const SAVES: u32 = 10;
     let kit = Kit::new();
@@ -33,7 +33,7 @@ async fn saves_at_once_lose_nothing() {
                     library.save(own).await.unwrap();
                     let code = format!("{writer} {save}");
                     library.save(draft("shared", &code)).await.unwrap();
-                    library.ran("shared", SystemTime::UNIX_EPOCH, true).await.unwrap();
+                    library.record_run("shared", SystemTime::UNIX_EPOCH, true).await.unwrap();
                 }
             })
         })
@@ -51,14 +51,14 @@ async fn saves_at_once_lose_nothing() {
     codes.sort();
     codes.dedup();
     assert_eq!(codes.len() as u32, WRITERS * SAVES);
-    let (names, notes) = kit.listed().await;
+    let (names, notes) = kit.list().await;
     assert_eq!((names.len() as u32, notes), (WRITERS * SAVES + 1, Vec::new()));
     let indexed = kit.json("index.json")["scripts"].as_array().unwrap().len();
     assert_eq!(indexed as u32, WRITERS * SAVES + 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lock_that_nobody_lets_go_of_is_an_error_and_not_a_wait() {
+async fn a_lock_that_is_never_released_is_an_error() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     let held = std::fs::File::open(kit.path(".lock")).unwrap();
@@ -71,15 +71,15 @@ async fn a_lock_that_nobody_lets_go_of_is_an_error_and_not_a_wait() {
 }
 
 #[tokio::test]
-async fn a_save_whose_caller_goes_away_is_whole_or_not_there() {
+async fn a_save_whose_caller_is_dropped_is_atomic() {
     let kit = Kit::new();
     kit.save("s", "1").await;
     for number in 0..20 {
         let code = format!("code {number}");
         let mut save = Box::pin(kit.library.save(draft("s", &code)));
-        // Polled once or a few times, and dropped.
+        // Polled a few times, and dropped.
         for _ in 0..number {
-            if futures_poll(&mut save).await {
+            if poll_once(&mut save).await {
                 break;
             }
         }
@@ -87,11 +87,11 @@ async fn a_save_whose_caller_goes_away_is_whole_or_not_there() {
         let script = kit.library.get("s", None).await.unwrap();
         assert_eq!(kit.code("s", Some(script.version)).await, script.code);
     }
-    assert_eq!(kit.listed().await, (vec!["s".to_owned()], Vec::new()));
+    assert_eq!(kit.list().await, (vec!["s".to_owned()], Vec::new()));
 }
 
-/// Whether it is done after one more look.
-async fn futures_poll<F: Future + Unpin>(future: &mut F) -> bool {
+/// Polls a future once. Returns true if it is ready.
+async fn poll_once<F: Future + Unpin>(future: &mut F) -> bool {
     tokio::select! {
         biased;
         _ = future => true,

@@ -1,4 +1,4 @@
-use codexec_types::{Files, Grants, Limits, ToolFilter};
+use codexec_types::{Grants, Limits, ToolFilter, WorkingDirPolicy};
 
 use super::*;
 
@@ -11,17 +11,21 @@ fn policy() -> Policy {
         max_wall: Duration::from_secs(300),
         tools: ToolFilter::all(),
         grants: Grants::default(),
-        files: Files::default(),
+        files: WorkingDirPolicy::default(),
     }
 }
 
-/// What the options come to: milliseconds, calls, servers.
+/// Checks what the options result in: milliseconds, calls, servers.
 #[track_caller]
 fn check(options: &Value, settings: &ProxySettings, expected: &str) {
     let args = json!({"code": "1", "options": options});
-    let read = Arguments::read(args.as_object().cloned().unwrap_or_default(), settings, &policy());
+    let read = CodeExecutionArguments::read(
+        args.as_object().cloned().unwrap_or_default(),
+        settings,
+        &policy(),
+    );
     let actual = match read {
-        Ok(Arguments { asked, .. }) => format!(
+        Ok(CodeExecutionArguments { asked, .. }) => format!(
             "{} ms, calls {:?}, servers {:?}",
             asked.wall.unwrap_or_default().as_millis(),
             asked.tool_calls,
@@ -47,7 +51,7 @@ fn options_narrow_what_the_settings_give() {
         &set,
         "1 ms, calls Some(3), servers None",
     );
-    // No limit of its own; the policy's stays.
+    // No limit of its own; the policy's limit remains.
     check(&json!({"max_tool_calls": 0}), &set, "9000 ms, calls None, servers None");
     let none = ProxySettings { max_tool_calls: Some(0), ..usual.clone() };
     check(&json!({}), &none, "120000 ms, calls None, servers None");
@@ -59,7 +63,7 @@ fn options_narrow_what_the_settings_give() {
 }
 
 #[test]
-fn options_out_of_bounds_are_named() {
+fn errors_name_options_that_are_out_of_range() {
     let usual = ProxySettings::default();
     for bad in [json!(0), json!(600_001), json!(-1), json!(1.5), json!("1")] {
         let said = format!(

@@ -10,7 +10,7 @@ fn refused(words: &[&str]) -> String {
 }
 
 #[test]
-fn letters_digits_spaces_underscores_and_hyphens() {
+fn only_letters_digits_spaces_underscores_and_hyphens_are_allowed() {
     assert_eq!(check(&discover(&[])), Ok(()));
     assert_eq!(check(&discover(&["read_file", "Read-2 files", ""])), Ok(()));
     let allowed = "allowed are letters and digits of ASCII, spaces, `_` and `-`";
@@ -22,7 +22,7 @@ fn letters_digits_spaces_underscores_and_hyphens() {
 }
 
 #[test]
-fn as_many_and_as_long_as_is_allowed() {
+fn count_and_length_of_words_are_limited() {
     let long = "x".repeat(MAX_CHARS);
     assert_eq!(check(&discover(&vec![long.as_str(); MAX_WORDS])), Ok(()));
     let expected = "Search query too long: it has 101 characters; at most 100 are allowed";

@@ -1,29 +1,32 @@
 use std::time::Duration;
 
-use codexec_types::{Asked, Language, ServerName, alias, nearest};
+use codexec_types::{Language, RequestedLimits, ServerName, find_nearest_names, to_identifier};
 use serde_json::{Map, Value};
 
 use crate::fields::Fields;
-use crate::{App, Wanted};
+use crate::{App, ExecutionRequest};
 
 /// More servers than anybody has.
 const MAX_SERVERS: usize = 1_000;
-/// Those that are named where none is like the one that was written.
-const NAMED: usize = 20;
+/// Maximum number of servers that an error lists.
+const MAX_LISTED: usize = 20;
 
-/// What `run_python` was given, checked.
-pub(super) struct Arguments {
+/// The checked arguments of `run_python`.
+pub(super) struct RunPythonArguments {
     code: String,
-    /// By their own names, whichever they were called by.
+    /// The servers' own names, even if an alias was given.
     pub(super) servers: Vec<String>,
     pub(super) timeout: Duration,
     pub(super) max_timeout: Duration,
 }
 
-impl Arguments {
-    pub(super) fn read(arguments: Map<String, Value>, app: &App) -> Result<Arguments, String> {
+impl RunPythonArguments {
+    pub(super) fn read(
+        arguments: Map<String, Value>,
+        app: &App,
+    ) -> Result<RunPythonArguments, String> {
         let mut fields = Fields::new(arguments);
-        let most = app.seeds.bridge.max_timeout.min(app.in_force.policy().max_wall);
+        let most = app.seeds.bridge.max_timeout.min(app.live_settings.policy().max_wall);
         let most = most.as_secs().max(1);
         let read = (|| {
             let code = fields.required_text("code")?;
@@ -34,30 +37,34 @@ impl Arguments {
         })();
         let (code, servers, seconds) =
             read.map_err(|error: crate::fields::FieldError| error.to_string())?;
-        let servers = named(servers, &app.gateway.server_names())?;
+        let servers = resolve_servers(servers, &app.gateway.server_names())?;
         let max_timeout = Duration::from_secs(most);
         let timeout = seconds.map_or(app.seeds.bridge.timeout, Duration::from_secs);
-        Ok(Arguments { code, servers, timeout: timeout.min(max_timeout), max_timeout })
+        Ok(RunPythonArguments { code, servers, timeout: timeout.min(max_timeout), max_timeout })
     }
 
-    /// It may call the servers that it names, and learn of all that there are.
-    pub(super) fn wanted(&self) -> Wanted {
-        let mut wanted = Wanted::new(Language::Python, self.code.clone());
+    /// The code may call the named servers, and see all servers.
+    pub(super) fn to_request(&self) -> ExecutionRequest {
+        let mut request = ExecutionRequest::new(Language::Python, self.code.clone());
         let allowed_servers = Some(self.servers.clone());
-        wanted.asked = Asked { wall: Some(self.timeout), allowed_servers, ..Asked::default() };
-        wanted.sees_all = true;
-        wanted
+        request.asked = RequestedLimits {
+            wall: Some(self.timeout),
+            allowed_servers,
+            ..RequestedLimits::default()
+        };
+        request.sees_all = true;
+        request
     }
 }
 
-fn named(asked: Vec<String>, known: &[ServerName]) -> Result<Vec<String>, String> {
+fn resolve_servers(asked: Vec<String>, known: &[ServerName]) -> Result<Vec<String>, String> {
     let count = asked.len();
     if count > MAX_SERVERS {
         return Err(format!("servers: there are {count}; at most {MAX_SERVERS} are allowed"));
     }
     let mut found: Vec<String> = Vec::new();
     for name in asked {
-        let real = real_name(&name, known)?;
+        let real = resolve_server(&name, known)?;
         if !found.contains(&real) {
             found.push(real);
         }
@@ -65,18 +72,18 @@ fn named(asked: Vec<String>, known: &[ServerName]) -> Result<Vec<String>, String
     Ok(found)
 }
 
-fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
-    // Our own functions are tools of a server of this name.
+fn resolve_server(name: &str, known: &[ServerName]) -> Result<String, String> {
+    // codexec's own functions are tools of a server with this name.
     if name == "codexec" || known.iter().any(|server| server.as_str() == name) {
         return Ok(name.to_owned());
     }
     let names: Vec<&str> = known.iter().map(ServerName::as_str).collect();
     let goes_by = |server: &&str| {
-        let alias = alias(server);
+        let alias = to_identifier(server);
         alias == name || alias.to_lowercase() == name
     };
     let same: Vec<&str> = names.iter().copied().filter(goes_by).collect();
-    let near = nearest(name, names.iter().copied(), 3);
+    let near = find_nearest_names(name, names.iter().copied(), 3);
     let shown: String = name.chars().take(80).collect();
     match (same.as_slice(), near.as_slice()) {
         ([server], _) => Ok((*server).to_owned()),
@@ -84,7 +91,7 @@ fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
             Err(format!("servers: there is no server {shown:?}; none is configured"))
         }
         ([], []) => {
-            let some = names.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+            let some = names.iter().take(MAX_LISTED).copied().collect::<Vec<_>>().join(", ");
             Err(format!("servers: there is no server {shown:?}; there are {some}"))
         }
         ([], near) => {
@@ -93,7 +100,7 @@ fn real_name(name: &str, known: &[ServerName]) -> Result<String, String> {
         }
         (several, _) => {
             let several = several.join(", ");
-            Err(format!("servers: several go by {shown:?}: {several}; say which"))
+            Err(format!("servers: {shown:?} is ambiguous: {several}; write one of these"))
         }
     }
 }

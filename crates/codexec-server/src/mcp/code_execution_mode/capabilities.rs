@@ -4,7 +4,7 @@ use rmcp::model::{ReadResourceResponse, ReadResourceResult, Resource, ResourceCo
 
 pub(crate) const URI: &str = "resource://mcp-server-code-execution-mode/capabilities";
 
-/// The sentences of `runtime.capability_summary()`, with examples.
+/// The text of `runtime.capability_summary()`, with examples.
 const TEXT: &str = include_str!("capabilities.md");
 
 pub(crate) fn resource() -> Resource {

@@ -1,26 +1,26 @@
-//! What came of a run, as these clients know it.
+//! The result of a run in this toolset's format.
 
 use codexec_types::{Limit, Outcome, Thrown, ThrownCode};
 use serde_json::{Map, Value, json};
 
-use super::arguments::Arguments;
+use super::arguments::RunPythonArguments;
 use crate::own::exit_code;
-use crate::reply::{explanation, resource_uri, shown};
-use crate::{Budget, ExecuteError, Execution};
+use crate::reply::{explain_outcome, render_value, resource_uri};
+use crate::{ExecuteError, FinishedExecution, TextBudget};
 
-/// Each of the four words that a run can end with.
+/// The four words for how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(super) enum PayloadStatus {
     Success,
     Error,
     Timeout,
     ValidationError,
 }
 
-/// What is empty is left out wherever this is written.
+/// The fields of a result. Empty ones are left out in all formats.
 #[derive(Debug)]
 pub(super) struct Payload {
-    pub(super) status: Status,
+    pub(super) status: PayloadStatus,
     pub(super) summary: String,
     pub(super) exit_code: Option<i32>,
     pub(super) stdout: String,
@@ -28,25 +28,25 @@ pub(super) struct Payload {
     pub(super) servers: Vec<String>,
     pub(super) timeout_seconds: Option<u64>,
     pub(super) error: Option<String>,
-    /// JSON, unless it was too long.
+    /// JSON, unless it was cut.
     pub(super) result: Option<String>,
 }
 
-impl Status {
+impl PayloadStatus {
     pub(super) fn name(self) -> &'static str {
         match self {
-            Status::Success => "success",
-            Status::Error => "error",
-            Status::Timeout => "timeout",
-            Status::ValidationError => "validation_error",
+            PayloadStatus::Success => "success",
+            PayloadStatus::Error => "error",
+            PayloadStatus::Timeout => "timeout",
+            PayloadStatus::ValidationError => "validation_error",
         }
     }
 }
 
 impl Payload {
-    pub(super) fn of(execution: &Execution, asked: &Arguments) -> Payload {
+    pub(super) fn of(execution: &FinishedExecution, asked: &RunPythonArguments) -> Payload {
         let mut payload = Payload {
-            status: Status::Success,
+            status: PayloadStatus::Success,
             summary: "Success".to_owned(),
             exit_code: exit_code(&execution.outcome),
             stdout: execution.output.stdout(),
@@ -58,28 +58,28 @@ impl Payload {
         };
         match &execution.outcome {
             Outcome::Returned(_) => {}
-            Outcome::Threw(thrown) => payload.threw(thrown),
-            Outcome::Stopped(Limit::Wall) => payload.timed_out(asked),
+            Outcome::Threw(thrown) => payload.set_thrown(thrown),
+            Outcome::Stopped(Limit::Wall) => payload.set_timed_out(asked),
             Outcome::Exited { .. }
             | Outcome::Stopped(_)
             | Outcome::Crashed(_)
-            | Outcome::Cancelled => payload.fail(Status::Error, explanation(execution)),
+            | Outcome::Cancelled => payload.fail(PayloadStatus::Error, explain_outcome(execution)),
         }
         payload.cut(&format!("the whole is the resource {}", resource_uri(execution)));
         payload
     }
 
-    /// Nothing was run, because of how it was asked for.
+    /// The arguments are invalid, so nothing was run.
     pub(super) fn invalid(why: String) -> Payload {
-        Payload::not_run(Status::ValidationError, why)
+        Payload::not_run(PayloadStatus::ValidationError, why)
     }
 
-    /// Nothing was run, because of us.
+    /// codexec could not run the code.
     pub(super) fn failed(error: &ExecuteError) -> Payload {
-        Payload::not_run(Status::Error, crate::failure(error).text)
+        Payload::not_run(PayloadStatus::Error, crate::render_failure(error).text)
     }
 
-    fn not_run(status: Status, why: String) -> Payload {
+    fn not_run(status: PayloadStatus, why: String) -> Payload {
         Payload {
             status,
             summary: why.clone(),
@@ -93,8 +93,8 @@ impl Payload {
         }
     }
 
-    /// The traceback stands where an interpreter writes it.
-    fn threw(&mut self, thrown: &Thrown) {
+    /// Sets the error, and appends the traceback to stderr as an interpreter does.
+    fn set_thrown(&mut self, thrown: &Thrown) {
         let mut message = thrown.message.clone();
         let is_unnamed = message.starts_with("NameError: name 'mcp_");
         if thrown.code == ThrownCode::ServerNotAllowed || is_unnamed {
@@ -104,10 +104,10 @@ impl Payload {
             self.stderr.push('\n');
         }
         self.stderr.push_str(thrown.stack.as_deref().unwrap_or_default());
-        self.fail(Status::Error, message);
+        self.fail(PayloadStatus::Error, message);
     }
 
-    fn timed_out(&mut self, asked: &Arguments) {
+    fn set_timed_out(&mut self, asked: &RunPythonArguments) {
         let (seconds, most) = (asked.timeout.as_secs(), asked.max_timeout.as_secs());
         self.timeout_seconds = Some(seconds);
         let more = if seconds < most {
@@ -115,18 +115,18 @@ impl Payload {
         } else {
             "; do less".to_owned()
         };
-        self.fail(Status::Timeout, format!("stopped after {seconds} s{more}"));
+        self.fail(PayloadStatus::Timeout, format!("stopped after {seconds} s{more}"));
     }
 
-    fn fail(&mut self, status: Status, why: String) {
+    fn fail(&mut self, status: PayloadStatus, why: String) {
         self.status = status;
         self.summary.clone_from(&why);
         self.error = Some(why);
     }
 
-    /// Every part keeps its share of one budget.
+    /// Cuts all parts to equal shares of one budget.
     fn cut(&mut self, whole: &str) {
-        let budget = Budget::DEFAULT;
+        let budget = TextBudget::DEFAULT;
         let error = self.error.as_mut().into_iter();
         let parts = [&mut self.stdout, &mut self.stderr].into_iter();
         let parts: Vec<&mut String> = parts
@@ -139,7 +139,7 @@ impl Payload {
             return;
         }
         let count = parts.len().max(1);
-        let share = Budget {
+        let share = TextBudget {
             chars: budget.chars / count,
             head: budget.head / count,
             tail: budget.tail / count,
@@ -152,7 +152,7 @@ impl Payload {
         }
     }
 
-    /// As structured content.
+    /// Returns the structured content.
     pub(super) fn value(&self) -> Value {
         let mut fields = Map::new();
         let mut put = |name: &str, value: Value| {
@@ -185,8 +185,8 @@ impl Payload {
         Value::Object(fields)
     }
 
-    /// The value as text.
+    /// Returns the value as text.
     pub(super) fn result_text(&self) -> Option<String> {
-        self.result.as_deref().map(shown)
+        self.result.as_deref().map(render_value)
     }
 }

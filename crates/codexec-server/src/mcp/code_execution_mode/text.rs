@@ -1,10 +1,9 @@
-//! The same as text: what was printed and what was returned, with as few words around it as
-//! possible.
+//! The result as text: output and value, with as little around them as possible.
 
-use super::payload::{Payload, Status};
+use super::payload::{Payload, PayloadStatus};
 use crate::{OutputMode, toon};
 
-pub(super) fn of(payload: &Payload, output: OutputMode) -> String {
+pub(super) fn render(payload: &Payload, output: OutputMode) -> String {
     let compact = compact(payload);
     match output {
         OutputMode::Compact => compact,
@@ -17,13 +16,13 @@ pub(super) fn of(payload: &Payload, output: OutputMode) -> String {
 
 fn compact(payload: &Payload) -> String {
     let mut parts = Vec::new();
-    if payload.status != Status::Success {
+    if payload.status != PayloadStatus::Success {
         parts.push(format!("status: {}", payload.status.name()));
         if let Some(code) = payload.exit_code {
             parts.push(format!("exit: {code}"));
         }
     }
-    // A traceback ends with it.
+    // Left out if the traceback ends with it.
     let error = payload.error.as_deref().unwrap_or_default();
     if !payload.stderr.trim_end().ends_with(error) {
         parts.push(format!("error: {error}"));
@@ -36,7 +35,7 @@ fn compact(payload: &Payload) -> String {
         parts.push(format!("stderr:\n{err}"));
     }
     match payload.result_text() {
-        // An empty text is a value, but many clients take an empty block for an error.
+        // An empty string is a value, but many clients take an empty block for an error.
         Some(result) if parts.is_empty() && result.is_empty() => parts.push("\"\"".to_owned()),
         Some(result) if parts.is_empty() => parts.push(result),
         Some(result) => parts.push(format!("result:\n{result}")),

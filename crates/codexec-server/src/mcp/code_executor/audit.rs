@@ -1,49 +1,49 @@
-//! One line about an execution, for those who keep such a file.
+//! The audit log line of an execution.
 
 use std::time::SystemTime;
 
 use codexec_store::mask;
-use codexec_types::{Language, rfc3339};
+use codexec_types::{Language, format_rfc3339};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
-use super::calls::Calls;
-use super::result::error;
-use crate::{App, Client, Execution, Wanted};
+use super::calls::CallSummaries;
+use super::result::error_text;
+use crate::{App, Client, ExecutionRequest, FinishedExecution};
 
 const MAX_ERROR_CHARS: usize = 1_000;
 
-/// What is said of the code: never the code itself.
-pub(super) struct About {
+/// The code's properties for the log: never the code itself.
+pub(super) struct CodeInfo {
     language: Language,
     code_hash: String,
     code_length: usize,
     allowed_tools: Vec<String>,
 }
 
-impl About {
-    pub(super) fn of(wanted: &Wanted, allowed_tools: Vec<String>) -> About {
-        let digest = Sha256::digest(wanted.code.as_bytes());
-        About {
-            language: wanted.language,
+impl CodeInfo {
+    pub(super) fn of(request: &ExecutionRequest, allowed_tools: Vec<String>) -> CodeInfo {
+        let digest = Sha256::digest(request.code.as_bytes());
+        CodeInfo {
+            language: request.language,
             code_hash: digest.iter().map(|byte| format!("{byte:02x}")).collect(),
-            code_length: wanted.code.chars().count(),
+            code_length: request.code.chars().count(),
             allowed_tools,
         }
     }
 }
 
-pub(super) async fn executed(
+pub(super) async fn log_execution(
     app: &App,
-    about: &About,
-    execution: &Execution,
-    calls: &Calls,
+    about: &CodeInfo,
+    execution: &FinishedExecution,
+    calls: &CallSummaries,
     client: &Client,
 ) {
-    let error = execution.outcome.code().map(|_| error(execution, app.budget));
+    let error = execution.outcome.code().map(|_| error_text(execution, app.budget));
     let error = error.map(|error| error.chars().take(MAX_ERROR_CHARS).collect::<String>());
     let line = json!({
-        "timestamp": rfc3339(SystemTime::now()),
+        "timestamp": format_rfc3339(SystemTime::now()),
         "action": "execution",
         "executor": about.language.name(),
         "codeHash": about.code_hash,

@@ -1,66 +1,66 @@
-//! Which tools an execution called, from its record.
+//! Summarises the tool calls of an execution, from its record.
 
 use std::time::Duration;
 
-use codexec_store::Call;
+use codexec_store::CallRecord;
 use serde_json::{Map, Value};
 
-use crate::discovery::RECORDED_AS;
-use crate::plain::plain;
-use crate::{App, Execution};
+use crate::discovery::RECORDED_SERVER;
+use crate::escaped_text::escape_name;
+use crate::{App, FinishedExecution};
 
-/// How many different tools are told of.
+/// Maximum number of different tools in a result.
 const MAX_TOOLS: usize = 100;
 const MAX_ERROR_CHARS: usize = 500;
 
-/// Those that went out, by name, in the order of their first calls.
+/// The tools that were called, in the order of their first calls.
 #[derive(Default)]
-pub(super) struct Calls(Vec<Summary>);
+pub(super) struct CallSummaries(Vec<ToolSummary>);
 
-struct Summary {
+struct ToolSummary {
     name: String,
     successes: u64,
     errors: u64,
     total: Duration,
     last: Option<Duration>,
-    /// The message, if the last one failed.
+    /// The error message, if the last call failed.
     last_error: Option<String>,
-    /// The last message of any that failed.
+    /// The error message of the last call that failed.
     any_error: Option<String>,
 }
 
-impl Calls {
-    pub(super) async fn of(app: &App, execution: &Execution) -> Calls {
+impl CallSummaries {
+    pub(super) async fn of(app: &App, execution: &FinishedExecution) -> CallSummaries {
         if execution.usage.tool_calls == 0 {
-            return Calls::default();
+            return CallSummaries::default();
         }
         let record = match app.records.store().await {
             Ok(store) => store.get(&execution.id).await,
             Err(error) => Err(error),
         };
         match record {
-            Ok(Some(record)) => Calls::from_record(&record.calls),
-            Ok(None) => Calls::default(),
+            Ok(Some(record)) => CallSummaries::from_record(&record.calls),
+            Ok(None) => CallSummaries::default(),
             Err(error) => {
-                tracing::warn!(%error, "the tools that were called cannot be told");
-                Calls::default()
+                tracing::warn!(%error, "the tool calls of an execution cannot be read");
+                CallSummaries::default()
             }
         }
     }
 
-    fn from_record(calls: &[Call]) -> Calls {
-        let mut found: Vec<Summary> = Vec::new();
-        for call in calls.iter().filter(|call| went_out(call)) {
-            let name = name(call);
+    fn from_record(calls: &[CallRecord]) -> CallSummaries {
+        let mut found: Vec<ToolSummary> = Vec::new();
+        for call in calls.iter().filter(|call| reached_server(call)) {
+            let name = tool_name(call);
             if let Some(known) = found.iter_mut().find(|summary| summary.name == name) {
                 known.add(call);
             } else if found.len() < MAX_TOOLS {
-                let mut new = Summary::new(name);
+                let mut new = ToolSummary::new(name);
                 new.add(call);
                 found.push(new);
             }
         }
-        Calls(found)
+        CallSummaries(found)
     }
 
     pub(super) fn names(&self) -> Vec<&str> {
@@ -68,14 +68,14 @@ impl Calls {
     }
 
     pub(super) fn summaries(&self) -> Vec<Value> {
-        self.0.iter().map(Summary::value).collect()
+        self.0.iter().map(ToolSummary::value).collect()
     }
 }
 
-impl Summary {
-    fn new(name: String) -> Summary {
+impl ToolSummary {
+    fn new(name: String) -> ToolSummary {
         let (last, last_error, any_error) = (None, None, None);
-        Summary {
+        ToolSummary {
             name,
             successes: 0,
             errors: 0,
@@ -86,10 +86,10 @@ impl Summary {
         }
     }
 
-    fn add(&mut self, call: &Call) {
+    fn add(&mut self, call: &CallRecord) {
         let error = match (&call.error_code, call.duration) {
             (None, Some(_)) => None,
-            (None, None) => Some("no answer came before the end".to_owned()),
+            (None, None) => Some("no answer before the execution ended".to_owned()),
             (Some(code), _) => Some(call.message.clone().unwrap_or_else(|| code.clone())),
         };
         match &error {
@@ -127,9 +127,9 @@ impl Summary {
     }
 }
 
-/// What was refused before it reached a server was not made; discoveries are no calls.
-fn went_out(call: &Call) -> bool {
-    const NEVER_MADE: [&str; 5] = [
+/// True if the call reached a server: it was not refused before, and is not a discovery.
+fn reached_server(call: &CallRecord) -> bool {
+    const NOT_SENT: [&str; 5] = [
         "INVALID_ARGS",
         "SERVER_NOT_ALLOWED",
         "TOOL_NOT_ALLOWED",
@@ -137,20 +137,20 @@ fn went_out(call: &Call) -> bool {
         "TOOL_QUARANTINED",
     ];
     let code = call.error_code.as_deref().unwrap_or_default();
-    call.server != RECORDED_AS && !NEVER_MADE.contains(&code)
+    call.server != RECORDED_SERVER && !NOT_SENT.contains(&code)
 }
 
-/// As these clients write it, whichever way the code did.
-fn name(call: &Call) -> String {
-    let tool = plain(&call.tool);
+/// Returns the name in this toolset's format, however the code wrote it.
+fn tool_name(call: &CallRecord) -> String {
+    let tool = escape_name(&call.tool);
     match (call.server.as_str(), tool.strip_prefix("mcp__"), tool.split_once([':', '.', '/'])) {
         ("", Some(_), _) | ("", None, None) => tool,
         ("", None, Some((server, tool))) => format!("mcp__{server}__{tool}"),
-        (server, ..) => format!("mcp__{}__{tool}", plain(server)),
+        (server, ..) => format!("mcp__{}__{tool}", escape_name(server)),
     }
 }
 
-/// With three digits behind the point.
+/// Rounds to three decimal places.
 fn milliseconds(duration: Duration) -> f64 {
     (duration.as_secs_f64() * 1e6).round() / 1e3
 }

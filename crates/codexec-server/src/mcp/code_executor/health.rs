@@ -1,19 +1,19 @@
 use std::time::{Instant, SystemTime};
 
 use codexec_gateway::ServerState;
-use codexec_types::rfc3339;
+use codexec_types::format_rfc3339;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use super::refusal::Refusal;
+use super::refusal::ExecutorRefusal;
 use crate::App;
 use crate::fields::Fields;
 
-pub(super) async fn result(
+pub(super) async fn report(
     app: &App,
     arguments: Map<String, Value>,
     started: Instant,
-) -> Result<CallToolResult, Refusal> {
+) -> Result<CallToolResult, ExecutorRefusal> {
     Fields::new(arguments).finish()?;
     let is_sandboxed = app.workers.posture().await.is_ok();
     let is_stored = app.records.store().await.is_ok();
@@ -29,10 +29,10 @@ pub(super) async fn result(
         "connectionPool": {
             "active": sum(|server| server.counts.in_flight),
             "waiting": sum(|server| server.counts.waiting),
-            "max": app.gateway.most_calls(),
+            "max": app.gateway.max_concurrent_calls(),
         },
         "uptime": (started.elapsed().as_secs_f64() * 1e3).round() / 1e3,
-        "timestamp": rfc3339(SystemTime::now()),
+        "timestamp": format_rfc3339(SystemTime::now()),
     });
     let mut result = CallToolResult::success(vec![ContentBlock::text(health.to_string())]);
     result.structured_content = Some(health);

@@ -6,40 +6,41 @@ use serde_json::json;
 use crate::fields::FieldError;
 use crate::{DirError, ExecuteError};
 
-/// Why nothing was run, as these clients know it.
+/// The reason why nothing was run, in this toolset's format.
 #[derive(Debug)]
-pub(super) struct Refusal {
+pub(super) struct ExecutorRefusal {
     error: String,
-    kind: Kind,
+    kind: RefusalKind,
     suggestion: Option<&'static str>,
 }
 
+/// The `errorType` of a refusal.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kind {
-    /// The arguments are wrong.
+pub(super) enum RefusalKind {
+    /// The arguments are invalid.
     Validation,
-    /// They are right, and not allowed.
+    /// The arguments are valid, but not allowed.
     Security,
-    /// We could not do it.
+    /// codexec could not run the code.
     Execution,
 }
 
-impl Refusal {
-    pub(super) fn validation(error: impl Into<String>) -> Refusal {
-        Refusal { error: error.into(), kind: Kind::Validation, suggestion: None }
+impl ExecutorRefusal {
+    pub(super) fn validation(error: impl Into<String>) -> ExecutorRefusal {
+        ExecutorRefusal { error: error.into(), kind: RefusalKind::Validation, suggestion: None }
     }
 
-    pub(super) fn security(error: impl Into<String>) -> Refusal {
-        Refusal { error: error.into(), kind: Kind::Security, suggestion: None }
+    pub(super) fn security(error: impl Into<String>) -> ExecutorRefusal {
+        ExecutorRefusal { error: error.into(), kind: RefusalKind::Security, suggestion: None }
     }
 
     #[must_use]
-    pub(super) fn suggesting(mut self, suggestion: &'static str) -> Refusal {
+    pub(super) fn suggesting(mut self, suggestion: &'static str) -> ExecutorRefusal {
         self.suggestion = Some(suggestion);
         self
     }
 
-    /// Text alone: what a tool promises in its schema holds for executions, and this is none.
+    /// Returns text only: the output schema holds for executions, and nothing was run.
     pub(super) fn result(&self) -> CallToolResult {
         tracing::debug!(error = self.error, "refused");
         let mut value = json!({"error": self.error, "errorType": self.kind.name()});
@@ -50,49 +51,51 @@ impl Refusal {
     }
 }
 
-impl Kind {
+impl RefusalKind {
     fn name(self) -> &'static str {
         match self {
-            Kind::Validation => "validation",
-            Kind::Security => "security",
-            Kind::Execution => "execution",
+            RefusalKind::Validation => "validation",
+            RefusalKind::Security => "security",
+            RefusalKind::Execution => "execution",
         }
     }
 }
 
-impl From<FieldError> for Refusal {
-    fn from(error: FieldError) -> Refusal {
-        Refusal::validation(error.to_string())
+impl From<FieldError> for ExecutorRefusal {
+    fn from(error: FieldError) -> ExecutorRefusal {
+        ExecutorRefusal::validation(error.to_string())
     }
 }
 
-impl From<ExecuteError> for Refusal {
-    fn from(error: ExecuteError) -> Refusal {
+impl From<ExecuteError> for ExecutorRefusal {
+    fn from(error: ExecuteError) -> ExecutorRefusal {
         let kind = match &error {
-            ExecuteError::Refused(codexec_types::Refusal::WorkingDir { .. })
-            | ExecuteError::WorkingDir(DirError::Refused(_)) => Kind::Security,
-            ExecuteError::Refused(_) | ExecuteError::WorkingDir(_) => Kind::Validation,
+            ExecuteError::Refused(codexec_types::PolicyRefusal::WorkingDir { .. })
+            | ExecuteError::WorkingDir(DirError::Refused(_)) => RefusalKind::Security,
+            ExecuteError::Refused(_) | ExecuteError::WorkingDir(_) => RefusalKind::Validation,
             ExecuteError::Exec(_)
             | ExecuteError::Store(_)
             | ExecuteError::Session(_)
             | ExecuteError::TooDeep
-            | ExecuteError::NoRandomness => Kind::Execution,
+            | ExecuteError::NoRandomness => RefusalKind::Execution,
         };
-        let mut text = theirs(&error.to_string());
+        let mut text = with_client_field_names(&error.to_string());
         let mut cause = std::error::Error::source(&error);
         while let Some(source) = cause {
             let _ = write!(text, ": {source}");
             cause = source.source();
         }
-        Refusal { error: text, kind, suggestion: None }
+        ExecutorRefusal { error: text, kind, suggestion: None }
     }
 }
 
-/// The sentence, with the field under the name that this client gave it.
-fn theirs(sentence: &str) -> String {
+/// Replaces the field's name in a message by the name that this toolset uses.
+fn with_client_field_names(sentence: &str) -> String {
     let names = [("timeout_ms:", "timeoutMs:"), ("allowed_tools:", "allowedTools:")];
     names
         .iter()
-        .find_map(|(ours, theirs)| Some(format!("{theirs}{}", sentence.strip_prefix(ours)?)))
+        .find_map(|(own_name, client_name)| {
+            Some(format!("{client_name}{}", sentence.strip_prefix(own_name)?))
+        })
         .unwrap_or_else(|| sentence.to_owned())
 }

@@ -1,15 +1,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use codexec_types::{Asked, Language, ServerName, ToolFilter, ToolPattern};
+use codexec_types::{Language, RequestedLimits, ServerName, ToolFilter, ToolPattern};
 use serde_json::{Map, Value};
 
-use super::permissions;
-use super::refusal::Refusal;
-use crate::discovery::Discovery;
+use super::permissions::Permissions;
+use super::refusal::ExecutorRefusal;
+use crate::discovery::DiscoveryRules;
+use crate::escaped_text::escape_name;
 use crate::fields::Fields;
-use crate::plain::plain;
-use crate::{App, Wanted};
+use crate::{App, ExecutionRequest};
 
 pub(super) const MIN_TIMEOUT_MS: u64 = 1_000;
 pub(super) const MAX_TIMEOUT_MS: u64 = 300_000;
@@ -21,57 +21,57 @@ const MAX_NAMES: usize = 500;
 const MAX_NAME_CHARS: usize = 200;
 const MAX_PROMPT_CHARS: usize = 100_000;
 
-/// The arguments of an execution, as far as they can be judged without running it.
-pub(super) struct Request {
-    pub(super) wanted: Wanted,
+/// The parsed arguments of an execution.
+pub(super) struct ExecutorRequest {
+    pub(super) request: ExecutionRequest,
     pub(super) allowed_tools: Vec<String>,
 }
 
-impl Request {
+impl ExecutorRequest {
     pub(super) async fn read(
         app: &App,
         language: Language,
         arguments: Map<String, Value>,
-    ) -> Result<Request, Refusal> {
+    ) -> Result<ExecutorRequest, ExecutorRefusal> {
         let mut fields = Fields::new(arguments);
         let code = fields.required_text("code")?;
         let allowed_tools = fields.texts("allowedTools")?.unwrap_or_default();
         let timeout = fields.number("timeoutMs", MIN_TIMEOUT_MS..=MAX_TIMEOUT_MS)?;
-        let permissions = permissions::Asked::read(fields.take("permissions"))?;
-        // There is no such check: the sandbox holds, whatever the code looks like.
-        fields.truth("skipDangerousPatternCheck")?;
-        let wants_sampling = sampling(&mut fields)?;
+        let permissions = Permissions::read(fields.take("permissions"))?;
+        // Accepted and ignored: the sandbox does not depend on what the code looks like.
+        fields.boolean("skipDangerousPatternCheck")?;
+        let wants_sampling = read_sampling(&mut fields)?;
         fields.finish()?;
         check_names("allowedTools", &allowed_tools)?;
         allowed_tools.iter().try_for_each(|name| check_tool(name))?;
         if wants_sampling {
             let error = "enableSampling: code cannot ask a language model here yet";
-            return Err(Refusal::validation(error)
+            return Err(ExecutorRefusal::validation(error)
                 .suggesting("leave enableSampling out, return what is to be thought about, and think about it between two executions"));
         }
-        let mut wanted = Wanted::new(language, code);
-        if let Some((dir, files)) = permissions.granted(app, language).await? {
-            (wanted.working_dir, wanted.files) = (Some(dir), Some(files));
+        let mut request = ExecutionRequest::new(language, code);
+        if let Some((dir, files)) = permissions.resolve(app, language).await? {
+            (request.working_dir, request.files) = (Some(dir), Some(files));
         }
-        wanted.asked = Asked {
+        request.asked = RequestedLimits {
             wall: timeout.map(Duration::from_millis),
             allowed_tools: Some(allowed_tools.clone()),
-            ..Asked::default()
+            ..RequestedLimits::default()
         };
-        wanted.discovery = Some(Arc::new(Discovery { shown: shown(app) }));
-        Ok(Request { wanted, allowed_tools })
+        request.discovery = Some(Arc::new(DiscoveryRules { visible: visible_tools(app) }));
+        Ok(ExecutorRequest { request, allowed_tools })
     }
 }
 
-/// Whether it is wanted; everything about it is checked all the same.
-fn sampling(fields: &mut Fields) -> Result<bool, Refusal> {
-    let is_wanted = fields.truth("enableSampling")?.unwrap_or(false);
+/// True if sampling is requested. All its arguments are checked in any case.
+fn read_sampling(fields: &mut Fields) -> Result<bool, ExecutorRefusal> {
+    let is_wanted = fields.boolean("enableSampling")?.unwrap_or(false);
     fields.number("maxSamplingRounds", 1..=MAX_SAMPLING_ROUNDS)?;
     fields.number("maxSamplingTokens", MIN_SAMPLING_TOKENS..=MAX_SAMPLING_TOKENS)?;
     let prompt = fields.text("samplingSystemPrompt")?.unwrap_or_default();
     let chars = prompt.chars().count();
     if chars > MAX_PROMPT_CHARS {
-        return Err(Refusal::validation(format!(
+        return Err(ExecutorRefusal::validation(format!(
             "samplingSystemPrompt: it has {chars} characters; at most {MAX_PROMPT_CHARS} are allowed"
         )));
     }
@@ -80,49 +80,50 @@ fn sampling(fields: &mut Fields) -> Result<bool, Refusal> {
     Ok(is_wanted)
 }
 
-fn check_names(field: &str, names: &[String]) -> Result<(), Refusal> {
+fn check_names(field: &str, names: &[String]) -> Result<(), ExecutorRefusal> {
     if names.len() > MAX_NAMES {
         let count = names.len();
-        return Err(Refusal::validation(format!(
+        return Err(ExecutorRefusal::validation(format!(
             "{field}: there are {count}; at most {MAX_NAMES} are allowed"
         )));
     }
     match names.iter().find(|name| name.chars().count() > MAX_NAME_CHARS) {
-        Some(name) => Err(Refusal::validation(format!(
+        Some(name) => Err(ExecutorRefusal::validation(format!(
             "{field}: \"{}\" has more than {MAX_NAME_CHARS} characters",
-            plain(name)
+            escape_name(name)
         ))),
         None => Ok(()),
     }
 }
 
-/// `mcp__server__tool`, either part with `*` for any run of characters.
-fn check_tool(name: &str) -> Result<(), Refusal> {
+/// Checks for `mcp__server__tool`, where both parts may contain `*` as a wildcard.
+fn check_tool(name: &str) -> Result<(), ExecutorRefusal> {
     let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
-    let is_one = parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
+    let is_tool = parts.is_some_and(|(server, tool)| !server.is_empty() && !tool.is_empty())
         && !name.chars().any(char::is_control);
-    match is_one {
+    match is_tool {
         true => Ok(()),
-        false => Err(Refusal::validation(format!(
+        false => Err(ExecutorRefusal::validation(format!(
             "allowedTools: \"{}\" is not the name of a tool; write it like \"mcp__github__get_issue\" \
              or \"mcp__github__*\"",
-            plain(name)
+            escape_name(name)
         ))
         .suggesting("searchTools('words') and discoverMCPTools() in the code give the names")),
     }
 }
 
-/// All that the policy and the settings of this toolset let code see, and so at most call.
-fn shown(app: &App) -> ToolFilter {
-    let shown = app.in_force.policy().tools.clone();
+/// Returns all tools that the policy and this toolset's settings make visible. No others can be
+/// called.
+fn visible_tools(app: &App) -> ToolFilter {
+    let visible = app.live_settings.policy().tools.clone();
     match &app.seeds.executor.allowed_tools {
-        Some(names) => shown.narrowed_by(patterns(names, &app.gateway.server_names())),
-        None => shown,
+        Some(names) => visible.narrowed_by(parse_patterns(names, &app.gateway.server_names())),
+        None => visible,
     }
 }
 
-/// One that is none lets nothing through.
-fn patterns(names: &[String], servers: &[ServerName]) -> Vec<ToolPattern> {
+/// Parses the patterns. An invalid pattern matches nothing.
+fn parse_patterns(names: &[String], servers: &[ServerName]) -> Vec<ToolPattern> {
     let pattern = |name: &String| match ToolPattern::parse(name, servers) {
         Ok(pattern) => Some(pattern),
         Err(error) => {

@@ -4,24 +4,28 @@ use codexec_types::{Limit, Outcome};
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
 
-use super::calls::Calls;
-use crate::reply::{explanation, shown};
-use crate::{Budget, Execution, reply};
+use super::calls::CallSummaries;
+use crate::reply::{explain_outcome, render_value};
+use crate::{FinishedExecution, TextBudget, render_reply};
 
-/// The object that the schema promises, and a text beside it: some clients show the one, some the
-/// other, and each has the output.
-pub(super) fn result(execution: &Execution, calls: &Calls, budget: Budget) -> CallToolResult {
-    let error = execution.outcome.code().map(|_| error(execution, budget));
+/// Returns the object that the schema promises, and a text: clients show one or the other, so both
+/// contain the output.
+pub(super) fn result(
+    execution: &FinishedExecution,
+    calls: &CallSummaries,
+    budget: TextBudget,
+) -> CallToolResult {
+    let error = execution.outcome.code().map(|_| error_text(execution, budget));
     let output = output(execution, budget);
-    let mut said = reply(execution, budget);
+    let mut reply = render_reply(execution, budget);
     if let Some(error) = &error {
-        said.text = match output.as_str() {
+        reply.text = match output.as_str() {
             "" => error.clone(),
             output => format!("{error}\n[output]\n{}", output.trim_end_matches('\n')),
         };
     }
-    let mut content = vec![ContentBlock::text(said.text)];
-    let images = said.images.into_iter();
+    let mut content = vec![ContentBlock::text(reply.text)];
+    let images = reply.images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
     let mut result = match error {
         Some(_) => CallToolResult::error(content),
@@ -32,10 +36,10 @@ pub(super) fn result(execution: &Execution, calls: &Calls, budget: Budget) -> Ca
 }
 
 fn structured(
-    execution: &Execution,
+    execution: &FinishedExecution,
     output: String,
     error: Option<String>,
-    calls: &Calls,
+    calls: &CallSummaries,
 ) -> Value {
     let mut value = Map::new();
     let mut put = |name: &str, field: Value| value.insert(name.to_owned(), field);
@@ -51,43 +55,43 @@ fn structured(
     Value::Object(value)
 }
 
-/// All that was printed, and after it the value, as at a prompt.
-fn output(execution: &Execution, budget: Budget) -> String {
+/// Returns the output, followed by the value as at a prompt.
+fn output(execution: &FinishedExecution, budget: TextBudget) -> String {
     let mut output = execution.output.text().to_owned();
     if let Some(value) = execution.outcome.value().filter(|value| *value != "null") {
         if !output.is_empty() && !output.ends_with('\n') {
             output.push('\n');
         }
-        output.push_str(&shown(value));
+        output.push_str(&render_value(value));
     }
-    shared(execution, budget).cut(&output, &whole(execution))
+    budget_share(execution, budget).cut(&output, &whole_text_hint(execution))
 }
 
-pub(super) fn error(execution: &Execution, budget: Budget) -> String {
+pub(super) fn error_text(execution: &FinishedExecution, budget: TextBudget) -> String {
     let error = match execution.outcome {
         Outcome::Stopped(Limit::Wall) => format!(
             "Execution timeout after {}; do less, or ask for more with timeoutMs",
-            in_words(execution.limits.wall)
+            format_duration(execution.limits.wall)
         ),
-        _ => explanation(execution),
+        _ => explain_outcome(execution),
     };
-    shared(execution, budget).cut(&error, &whole(execution))
+    budget_share(execution, budget).cut(&error, &whole_text_hint(execution))
 }
 
-/// Where there is an error, it shares the budget with the output.
-fn shared(execution: &Execution, budget: Budget) -> Budget {
+/// An error shares the budget with the output.
+fn budget_share(execution: &FinishedExecution, budget: TextBudget) -> TextBudget {
     match execution.outcome.code() {
         Some(_) => budget.halved(),
         None => budget,
     }
 }
 
-fn whole(execution: &Execution) -> String {
+fn whole_text_hint(execution: &FinishedExecution) -> String {
     format!("the whole is the resource codexec://executions/{}", execution.id)
 }
 
-/// `1.50s`, `2m 5s`.
-fn in_words(duration: Duration) -> String {
+/// Formats like `1.50s`, `2m 5s`.
+fn format_duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     match duration.as_millis() {
         ms @ 0..1_000 => format!("{ms}ms"),

@@ -1,4 +1,4 @@
-//! What a client is told of the tools. Small: every agent pays for it in every conversation.
+//! The definitions of the tools. Small, because every agent pays for them in every conversation.
 
 use std::sync::Arc;
 
@@ -24,63 +24,72 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
     let runs = |title: &str| ToolAnnotations::with_title(title).destructive(true).open_world(true);
     let reads = ToolAnnotations::with_title("Server health").read_only(true);
     vec![
-        giving(tool("executeTypescript", TYPESCRIPT, input(), runs("Run TypeScript")), execution()),
-        giving(tool("executePython", PYTHON, input(), runs("Run Python")), execution()),
-        giving(tool("health", "State of the server.", nothing(), reads), health()),
+        with_output_schema(
+            tool("executeTypescript", TYPESCRIPT, input_schema(), runs("Run TypeScript")),
+            execution_schema(),
+        ),
+        with_output_schema(
+            tool("executePython", PYTHON, input_schema(), runs("Run Python")),
+            execution_schema(),
+        ),
+        with_output_schema(
+            tool("health", "State of the server.", empty_object(), reads),
+            health_schema(),
+        ),
     ]
 }
 
-fn giving(mut tool: Tool, schema: Value) -> Tool {
+fn with_output_schema(mut tool: Tool, schema: Value) -> Tool {
     if let Value::Object(schema) = schema {
         tool.output_schema = Some(Arc::new(schema));
     }
     tool
 }
 
-fn input() -> Value {
+fn input_schema() -> Value {
     json!({
         "type": "object",
         "properties": {
-            "code": text(),
+            "code": string(),
             "allowedTools": {
                 "type": "array",
-                "items": text(),
+                "items": string(),
                 "description": "`mcp__server__tool` or `mcp__server__*`; default none",
             },
             "timeoutMs": number(MIN_TIMEOUT_MS, MAX_TIMEOUT_MS),
             "permissions": {
                 "type": "object",
-                "properties": {"read": texts(), "write": texts(), "net": texts()},
+                "properties": {"read": strings(), "write": strings(), "net": strings()},
                 "description": "whole path of a directory; Python starts in it",
             },
-            "skipDangerousPatternCheck": truth(),
-            "enableSampling": truth(),
+            "skipDangerousPatternCheck": boolean(),
+            "enableSampling": boolean(),
             "maxSamplingRounds": number(1, MAX_SAMPLING_ROUNDS),
             "maxSamplingTokens": number(MIN_SAMPLING_TOKENS, MAX_SAMPLING_TOKENS),
-            "samplingSystemPrompt": text(),
-            "allowedSamplingModels": texts(),
+            "samplingSystemPrompt": string(),
+            "allowedSamplingModels": strings(),
         },
         "required": ["code"],
         "additionalProperties": false,
     })
 }
 
-fn execution() -> Value {
+fn execution_schema() -> Value {
     let any = json!({"type": "number"});
     json!({
         "type": "object",
         "properties": {
-            "success": truth(),
-            "output": text(),
-            "error": text(),
+            "success": boolean(),
+            "output": string(),
+            "error": string(),
             "executionTimeMs": any,
-            "toolCallsMade": texts(),
+            "toolCallsMade": strings(),
             "toolCallSummary": {
                 "type": "array",
                 "items": {
                     "type": "object",
                     "properties": {
-                        "toolName": text(),
+                        "toolName": string(),
                         "callCount": any,
                         "successCount": any,
                         "errorCount": any,
@@ -88,7 +97,7 @@ fn execution() -> Value {
                         "averageDurationMs": any,
                         "lastCallDurationMs": any,
                         "lastCallStatus": {"enum": ["success", "error"]},
-                        "lastErrorMessage": text(),
+                        "lastErrorMessage": string(),
                     },
                 },
             },
@@ -97,35 +106,35 @@ fn execution() -> Value {
     })
 }
 
-fn health() -> Value {
+fn health_schema() -> Value {
     let any = json!({"type": "number"});
     let object = |properties: Value| json!({"type": "object", "properties": properties});
     let fields = json!({
-        "healthy": truth(),
-        "auditLog": object(json!({"enabled": truth()})),
+        "healthy": boolean(),
+        "auditLog": object(json!({"enabled": boolean()})),
         "mcpClients": object(json!({"connected": any})),
         "connectionPool": object(json!({"active": any, "waiting": any, "max": any})),
         "uptime": any,
-        "timestamp": text(),
+        "timestamp": string(),
     });
     let required: Vec<&String> =
         fields.as_object().into_iter().flat_map(|all| all.keys()).collect();
     json!({"type": "object", "properties": fields, "required": required})
 }
 
-fn nothing() -> Value {
+fn empty_object() -> Value {
     json!({"type": "object", "additionalProperties": false})
 }
 
-fn text() -> Value {
+fn string() -> Value {
     json!({"type": "string"})
 }
 
-fn texts() -> Value {
-    json!({"type": "array", "items": text()})
+fn strings() -> Value {
+    json!({"type": "array", "items": string()})
 }
 
-fn truth() -> Value {
+fn boolean() -> Value {
     json!({"type": "boolean"})
 }
 

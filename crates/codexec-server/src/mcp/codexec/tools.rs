@@ -1,4 +1,4 @@
-//! What a client is told of the tools. Small: every agent pays for it in every conversation.
+//! The definitions of the tools. Small, because every agent pays for them in every conversation.
 
 use codexec_types::Language;
 use rmcp::model::{Tool, ToolAnnotations};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::tool::tool;
 
-/// In the order of [`crate::own::TOOLS`].
+/// Returns the tools in the order of [`crate::own::TOOLS`].
 pub(in crate::mcp) fn tools() -> Vec<Tool> {
     [running_tools(), session_tools(), script_tools(), log_tools()].concat()
 }
@@ -20,14 +20,14 @@ fn running_tools() -> Vec<Tool> {
         object(
             &json!({
                 "language": languages(),
-                "code": text(),
+                "code": string(),
                 "timeout_ms": {"type": "integer", "description": "1-300000, default 30000"},
                 "working_dir": {"type": "string", "description": "whole path"},
                 "input": {"description": "any JSON, `input` in the code"},
             }),
             &["language", "code"],
         ),
-        runs("Run code"),
+        run_annotations("Run code"),
     )]
 }
 
@@ -39,42 +39,47 @@ fn session_tools() -> Vec<Tool> {
              min without one.",
             object(
                 &json!({
-                    "language": languages(), "name": text(), "working_dir": text(),
+                    "language": languages(), "name": string(), "working_dir": string(),
                 }),
                 &["language"],
             ),
-            writes("Start session"),
+            write_annotations("Start session"),
         ),
         tool(
             "send_to_session",
             "Run code in a session; the last expression is shown.",
             object(
                 &json!({
-                    "session_id": text(), "code": text(), "timeout_ms": {"type": "integer"},
+                    "session_id": string(), "code": string(), "timeout_ms": {"type": "integer"},
                 }),
                 &["session_id", "code"],
             ),
-            runs("Send to session"),
+            run_annotations("Send to session"),
         ),
         tool(
             "close_session",
             "End a session and free what it holds.",
-            object(&json!({"session_id": text()}), &["session_id"]),
-            ends("Close session"),
+            object(&json!({"session_id": string()}), &["session_id"]),
+            destructive_annotations("Close session"),
         ),
-        tool("list_sessions", "Open sessions.", object(&json!({}), &[]), reads("List sessions")),
+        tool(
+            "list_sessions",
+            "Open sessions.",
+            object(&json!({}), &[]),
+            read_only_annotations("List sessions"),
+        ),
         tool(
             "install_package",
             "Install a pip or npm package into a session, or without one for all.",
             object(
                 &json!({
-                    "session_id": text(),
+                    "session_id": string(),
                     "package": {"type": "string", "description": "name, or name==1.2 / name@1.2"},
                     "language": {"enum": ["python", "node"]},
                 }),
                 &["package", "language"],
             ),
-            runs("Install package"),
+            run_annotations("Install package"),
         ),
     ]
 }
@@ -84,56 +89,59 @@ fn script_tools() -> Vec<Tool> {
         tool(
             "save_script",
             "Keep working code under a name; saving again makes a new version.",
-            object(&script(), &["name", "description", "language", "code"]),
-            writes("Save script"),
+            object(&script_properties(), &["name", "description", "language", "code"]),
+            write_annotations("Save script"),
         ),
         tool(
             "get_script",
             "A saved script with its code.",
-            object(&json!({"name": text(), "version": {"type": "integer"}}), &["name"]),
-            reads("Get script"),
+            object(&json!({"name": string(), "version": {"type": "integer"}}), &["name"]),
+            read_only_annotations("Get script"),
         ),
         tool(
             "list_scripts",
             "Saved scripts.",
-            object(&json!({"language": languages(), "tag": text()}), &[]),
-            reads("List scripts"),
+            object(&json!({"language": languages(), "tag": string()}), &[]),
+            read_only_annotations("List scripts"),
         ),
         tool(
             "search_scripts",
             "Find saved scripts, best first.",
-            object(&json!({"query": text()}), &["query"]),
-            reads("Search scripts"),
+            object(&json!({"query": string()}), &["query"]),
+            read_only_annotations("Search scripts"),
         ),
         tool(
             "run_script",
             "Run a saved script.",
             object(
                 &json!({
-                    "name": text(),
-                    "args": texts(),
+                    "name": string(),
+                    "args": strings(),
                     "input": {"description": "any JSON"},
                     "version": {"type": "integer"},
                     "timeout_ms": {"type": "integer"},
                 }),
                 &["name"],
             ),
-            runs("Run script"),
+            run_annotations("Run script"),
         ),
         tool(
             "save_and_run_script",
             "save_script, then run_script.",
             object(
-                &with(script(), &[("args", texts()), ("timeout_ms", json!({"type": "integer"}))]),
+                &with_properties(
+                    script_properties(),
+                    &[("args", strings()), ("timeout_ms", json!({"type": "integer"}))],
+                ),
                 &["name", "description", "language", "code"],
             ),
-            runs("Save and run script"),
+            run_annotations("Save and run script"),
         ),
         tool(
             "delete_script",
             "Remove a script and its versions.",
-            object(&json!({"name": text()}), &["name"]),
-            ends("Delete script"),
+            object(&json!({"name": string()}), &["name"]),
+            destructive_annotations("Delete script"),
         ),
     ]
 }
@@ -149,55 +157,55 @@ fn log_tools() -> Vec<Tool> {
                     "status": {"enum": ["success", "failed", "timeout"]},
                     "query": {"type": "string", "description": "words in code or output"},
                     "since": {"type": "string", "description": "2026-02-09 or with a time"},
-                    "session_id": text(),
-                    "tool": text(),
+                    "session_id": string(),
+                    "tool": string(),
                     "limit": {"type": "integer", "description": "default 20"},
                     "offset": {"type": "integer"},
                 }),
                 &[],
             ),
-            reads("Search logs"),
+            read_only_annotations("Search logs"),
         ),
         tool(
             "get_execution_log",
             "All that is kept of one execution.",
-            object(&json!({"execution_id": text()}), &["execution_id"]),
-            reads("Get log"),
+            object(&json!({"execution_id": string()}), &["execution_id"]),
+            read_only_annotations("Get log"),
         ),
     ]
 }
 
-fn runs(title: &str) -> ToolAnnotations {
+fn run_annotations(title: &str) -> ToolAnnotations {
     ToolAnnotations::with_title(title).destructive(true).open_world(true)
 }
 
-fn reads(title: &str) -> ToolAnnotations {
+fn read_only_annotations(title: &str) -> ToolAnnotations {
     ToolAnnotations::with_title(title).read_only(true)
 }
 
-fn writes(title: &str) -> ToolAnnotations {
+fn write_annotations(title: &str) -> ToolAnnotations {
     ToolAnnotations::with_title(title).destructive(false)
 }
 
-fn ends(title: &str) -> ToolAnnotations {
+fn destructive_annotations(title: &str) -> ToolAnnotations {
     ToolAnnotations::with_title(title).destructive(true).idempotent(true)
 }
 
-fn script() -> Value {
+fn script_properties() -> Value {
     json!({
-        "name": text(),
-        "description": text(),
+        "name": string(),
+        "description": string(),
         "language": languages(),
-        "code": text(),
-        "tags": texts(),
-        "packages": texts(),
+        "code": string(),
+        "tags": strings(),
+        "packages": strings(),
         "parameters": {"type": "object", "description": "JSON Schema of `input`"},
-        "source_execution_id": text(),
+        "source_execution_id": string(),
         "expose": {"type": "boolean", "description": "as a tool of its own"},
     })
 }
 
-fn with(mut object: Value, more: &[(&str, Value)]) -> Value {
+fn with_properties(mut object: Value, more: &[(&str, Value)]) -> Value {
     if let Some(fields) = object.as_object_mut() {
         fields.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
     }
@@ -217,10 +225,10 @@ fn languages() -> Value {
     json!({"enum": Language::ALL.map(Language::name)})
 }
 
-fn text() -> Value {
+fn string() -> Value {
     json!({"type": "string"})
 }
 
-fn texts() -> Value {
-    json!({"type": "array", "items": text()})
+fn strings() -> Value {
+    json!({"type": "array", "items": string()})
 }

@@ -1,58 +1,63 @@
-//! Clients hear when the list is no longer the one they have.
+//! Notifies clients when the tool list differs from the one they have.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::watch;
 
-use super::digest;
+use super::hash_tools;
 use crate::App;
 
-/// What the client knows.
+/// The tool list that the client has.
 #[derive(Clone, Default)]
-pub(in crate::mcp) struct Told(Arc<Mutex<Knowledge>>);
+pub(in crate::mcp) struct KnownList(Arc<Mutex<KnownListState>>);
 
 #[derive(Default)]
-struct Knowledge {
-    /// The list that it got last; `None` before the first.
+struct KnownListState {
+    /// The hash of the last list sent; `None` before the first.
     list: Option<u64>,
-    /// It heard that there is another, and has not asked since.
-    heard: bool,
+    /// True if the client was notified of a change and has not listed since.
+    is_notified: bool,
 }
 
-impl Told {
-    /// It gets this list.
-    pub(super) fn is(&self, list: u64) {
+impl KnownList {
+    /// Records that the client gets this list.
+    pub(super) fn set(&self, list: u64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *known = Knowledge { list: Some(list), heard: false };
+        *known = KnownListState { list: Some(list), is_notified: false };
     }
 
-    /// Whether it has to be told. Once is enough until it asks.
-    fn is_news(&self, list: u64) -> bool {
+    /// True if the client must be notified. Once is enough until it lists again.
+    fn needs_notification(&self, list: u64) -> bool {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_news = !known.heard && known.list.is_some_and(|last| last != list);
-        known.heard |= is_news;
-        is_news
+        let needs_notification = !known.is_notified && known.list.is_some_and(|last| last != list);
+        known.is_notified |= needs_notification;
+        needs_notification
     }
 }
 
-/// What to tell one client.
-pub(in crate::mcp) struct News {
+/// Detects list changes for one client.
+pub(in crate::mcp) struct ListChangeDetector {
     app: Arc<App>,
-    told: Told,
+    known_list: KnownList,
     changes: watch::Receiver<u64>,
 }
 
-impl News {
-    pub(in crate::mcp) fn new(app: &Arc<App>, told: &Told) -> News {
-        News { app: Arc::clone(app), told: told.clone(), changes: app.gateway.changes() }
+impl ListChangeDetector {
+    pub(in crate::mcp) fn new(app: &Arc<App>, known_list: &KnownList) -> ListChangeDetector {
+        ListChangeDetector {
+            app: Arc::clone(app),
+            known_list: known_list.clone(),
+            changes: app.gateway.subscribe_changes(),
+        }
     }
 
-    /// Comes back with `true` when the client should list again, with `false` when that will
-    /// never be.
+    /// Returns `true` when the client should list again, and `false` if there will be no more
+    /// changes.
     pub(in crate::mcp) async fn next(&mut self) -> bool {
         while self.changes.changed().await.is_ok() {
-            let tools = self.app.gateway.direct_tools(&self.app.in_force.policy().tools).await;
-            if self.told.is_news(digest(&tools)) {
+            let tools =
+                self.app.gateway.list_direct_tools(&self.app.live_settings.policy().tools).await;
+            if self.known_list.needs_notification(hash_tools(&tools)) {
                 return true;
             }
         }
@@ -65,15 +70,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_told_once_and_only_of_what_it_does_not_know() {
-        let told = Told::default();
-        assert!(!told.is_news(1), "it has not asked yet");
-        told.is(1);
-        assert!(!told.is_news(1));
-        assert!(told.is_news(2));
-        assert!(!told.is_news(3), "it has not asked since");
-        told.is(3);
-        assert!(!told.is_news(3));
-        assert!(told.is_news(2));
+    fn a_client_is_notified_once_and_only_of_changes() {
+        let known_list = KnownList::default();
+        assert!(!known_list.needs_notification(1), "it has not asked yet");
+        known_list.set(1);
+        assert!(!known_list.needs_notification(1));
+        assert!(known_list.needs_notification(2));
+        assert!(!known_list.needs_notification(3), "it has not asked since");
+        known_list.set(3);
+        assert!(!known_list.needs_notification(3));
+        assert!(known_list.needs_notification(2));
     }
 }

@@ -1,4 +1,4 @@
-//! One upstream tool, called by its joined name.
+//! Calls of one upstream tool by its joined name.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
 use crate::fields::{FieldError, Fields};
-use crate::mcp::codexec::talk;
-use crate::mcp::content;
+use crate::mcp::codexec::start_call;
 use crate::mcp::direct;
-use crate::mcp::talk::{Said, Talk};
-use crate::{App, Reply};
+use crate::mcp::pending_call::{CallOutcome, PendingCall};
+use crate::mcp::tool_result;
+use crate::{App, ToolReply};
 
-/// What a call says that it does.
+/// The kind of operation that a call declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Operation {
     Read,
@@ -28,9 +28,10 @@ const OPERATIONS: [(&str, Operation); 3] = [
     ("destructive", Operation::Destructive),
 ];
 
-/// Also by the names that newer versions of MCPProxy list, one for each kind of operation.
-pub(super) fn is_one(name: &str) -> bool {
-    name == "call_tool" || operation(name).is_some()
+/// True for `call_tool`, and for the variants of newer MCPProxy versions, one per kind of
+/// operation.
+pub(super) fn is_tool(name: &str) -> bool {
+    name == "call_tool" || operation_of(name).is_some()
 }
 
 pub(super) fn begin(
@@ -38,22 +39,24 @@ pub(super) fn begin(
     called_as: &str,
     arguments: Map<String, Value>,
     context: &RequestContext<RoleServer>,
-) -> Talk {
-    match read(arguments, operation(called_as)) {
-        Ok((name, args)) => direct::begin_as(app, name, args, context, said),
+) -> PendingCall {
+    match read(arguments, operation_of(called_as)) {
+        Ok((name, args)) => direct::begin_with(app, name, args, context, to_outcome),
         Err(problem) => {
-            let reply = Reply::error(format!("INVALID_ARGS: {problem}"));
-            talk(app, context, |_, _| async { Said::Ours(Box::new(content(reply))) })
+            let reply = ToolReply::error(format!("INVALID_ARGS: {problem}"));
+            start_call(app, context, |_, _| async {
+                CallOutcome::Own(Box::new(tool_result(reply)))
+            })
         }
     }
 }
 
-fn operation(name: &str) -> Option<Operation> {
+fn operation_of(name: &str) -> Option<Operation> {
     let kind = name.strip_prefix("call_tool_")?;
     OPERATIONS.into_iter().find(|(word, _)| *word == kind).map(|(_, operation)| operation)
 }
 
-/// The tool's name and its arguments.
+/// Reads the tool's name and its arguments.
 fn read(
     arguments: Map<String, Value>,
     called_as: Option<Operation>,
@@ -65,7 +68,7 @@ fn read(
     let text = fields.text("args_json").map_err(wrong)?.filter(|text| !text.is_empty());
     let intent = fields.take("intent").filter(|intent| !intent.is_null());
     fields.finish().map_err(wrong)?;
-    let said = intent.map(intended).transpose()?.flatten();
+    let said = intent.map(read_intent).transpose()?.flatten();
     if let (Some(said), Some(called_as)) = (said, called_as)
         && said != called_as
     {
@@ -88,8 +91,8 @@ fn read(
     }
 }
 
-/// Read so that mistakes are told; what may be called is the policy's to say, not the caller's.
-fn intended(intent: Value) -> Result<Option<Operation>, String> {
+/// Reads the intent only to report mistakes. The policy decides what may be called.
+fn read_intent(intent: Value) -> Result<Option<Operation>, String> {
     let Value::Object(intent) = intent else {
         return Err("intent: it must be an object".to_owned());
     };
@@ -102,10 +105,10 @@ fn intended(intent: Value) -> Result<Option<Operation>, String> {
     Ok(operation)
 }
 
-fn said(_: &str, called: Result<Value, CallError>) -> Said {
+fn to_outcome(_: &str, called: Result<Value, CallError>) -> CallOutcome {
     match called {
-        Ok(result) => Said::Theirs(result),
-        Err(error) => direct::failed(&error),
+        Ok(result) => CallOutcome::Upstream(result),
+        Err(error) => direct::error_outcome(&error),
     }
 }
 

@@ -1,44 +1,44 @@
 use codexec_gateway::{SearchQuery, SearchReply, ToolInfo};
-use codexec_types::{Detail, ToolKind};
+use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value, json};
 
 use crate::fields::{FieldError, Fields};
-use crate::{App, Budget, Reply};
+use crate::{App, TextBudget, ToolReply};
 
 const MAX_QUERY_CHARS: usize = 1_000;
-/// What stands around the tools takes this much at most.
-const AROUND_CHARS: usize = 2_000;
-/// `full` and `compact` are MCPProxy's words; the others are ours.
-const DETAILS: [(&str, Detail); 4] = [
-    ("full", Detail::Full),
-    ("compact", Detail::Summary),
-    ("summary", Detail::Summary),
-    ("names", Detail::Names),
+/// Maximum length of the result without the tools.
+const OVERHEAD_CHARS: usize = 2_000;
+/// `full` and `compact` are MCPProxy's words; the others are codexec's own.
+const DETAILS: [(&str, ToolDetail); 4] = [
+    ("full", ToolDetail::Full),
+    ("compact", ToolDetail::Summary),
+    ("summary", ToolDetail::Summary),
+    ("names", ToolDetail::Names),
 ];
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> Reply {
-    let query = match query(arguments, app.seeds.proxy.tools_limit) {
+pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> ToolReply {
+    let query = match read_query(arguments, app.seeds.proxy.tools_limit) {
         Ok(query) => query,
-        Err(error) => return Reply::error(format!("INVALID_ARGS: {error}")),
+        Err(error) => return ToolReply::error(format!("INVALID_ARGS: {error}")),
     };
-    match app.gateway.search(&query, &app.in_force.policy().tools).await {
+    match app.gateway.search(&query, &app.live_settings.policy().tools).await {
         Ok(found) => {
             let mut notes = notes(&found);
-            notes.extend(app.in_force.waiting_note());
-            Reply::fine(text(&query, &found, &notes, Budget::DEFAULT))
+            notes.extend(app.live_settings.waiting_note());
+            ToolReply::success(format_result(&query, &found, &notes, TextBudget::DEFAULT))
         }
-        Err(error) => Reply::error(format!("INVALID_ARGS: {}", error.message)),
+        Err(error) => ToolReply::error(format!("INVALID_ARGS: {}", error.message)),
     }
 }
 
-fn query(arguments: Map<String, Value>, usual: usize) -> Result<SearchQuery, FieldError> {
+fn read_query(arguments: Map<String, Value>, usual: usize) -> Result<SearchQuery, FieldError> {
     let mut fields = Fields::new(arguments);
     let text = fields.required_text("query")?;
     let limit = fields.number("limit", 1..=100)?;
-    let detail = fields.choice("detail", &DETAILS)?.unwrap_or(Detail::Full);
+    let detail = fields.choice("detail", &DETAILS)?.unwrap_or(ToolDetail::Full);
     let server = fields.text("server")?;
-    let is_read_only = fields.truth("read_only_only")?.unwrap_or(false);
-    let is_safe = fields.truth("exclude_destructive")?.unwrap_or(false);
+    let is_read_only = fields.boolean("read_only_only")?.unwrap_or(false);
+    let is_safe = fields.boolean("exclude_destructive")?.unwrap_or(false);
     fields.finish()?;
     let kind = match (is_read_only, is_safe) {
         (true, _) => ToolKind::ReadOnly,
@@ -54,15 +54,20 @@ fn query(arguments: Map<String, Value>, usual: usize) -> Result<SearchQuery, Fie
     })
 }
 
-/// Whole tools are left out rather than cut, and that is said.
-fn text(query: &SearchQuery, found: &SearchReply, notes: &[String], budget: Budget) -> String {
-    let mut room = budget.chars.saturating_sub(AROUND_CHARS);
+/// Formats the result. Tools are left out rather than cut, and their number is given.
+fn format_result(
+    query: &SearchQuery,
+    found: &SearchReply,
+    notes: &[String],
+    budget: TextBudget,
+) -> String {
+    let mut left = budget.chars.saturating_sub(OVERHEAD_CHARS);
     let fits = |tool: &Value| {
-        let rest = room.checked_sub(tool.to_string().chars().count());
-        room = rest.unwrap_or(0);
+        let rest = left.checked_sub(tool.to_string().chars().count());
+        left = rest.unwrap_or(0);
         rest.is_some()
     };
-    let tools: Vec<Value> = found.tools.iter().map(tool).take_while(fits).collect();
+    let tools: Vec<Value> = found.tools.iter().map(format_tool).take_while(fits).collect();
     let left_out = found.tools.len() - tools.len();
     let mut reply = json!({"query": query.text, "total": tools.len(), "tools": tools});
     let Some(fields) = reply.as_object_mut() else { return reply.to_string() };
@@ -76,7 +81,7 @@ fn text(query: &SearchQuery, found: &SearchReply, notes: &[String], budget: Budg
     reply.to_string()
 }
 
-fn tool(info: &ToolInfo) -> Value {
+fn format_tool(info: &ToolInfo) -> Value {
     let mut tool = Map::new();
     tool.insert("name".to_owned(), format!("{}:{}", info.server, info.tool).into());
     tool.insert("server".to_owned(), info.server.as_str().into());

@@ -4,7 +4,7 @@ use serde_json::json;
 use crate::ProxySettings;
 use crate::mcp::tool::tool;
 
-/// What is switched off is not shown.
+/// Returns the tools, without `code_execution` if it is disabled.
 pub(in crate::mcp) fn tools(settings: &ProxySettings) -> Vec<Tool> {
     let code_execution = settings.is_enabled.then(code_execution);
     code_execution.into_iter().chain([retrieve_tools(), call_tool()]).collect()

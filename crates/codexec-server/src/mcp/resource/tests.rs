@@ -7,7 +7,7 @@ use super::*;
 
 const ID: &str = "exec_00000000000000000000000000000001";
 
-fn parsed(rest: &str) -> Option<Wanted> {
+fn parsed(rest: &str) -> Option<ResourceTarget> {
     uri::parse(&format!("{PREFIX}{rest}"))
 }
 
@@ -16,11 +16,11 @@ fn id() -> ExecutionId {
 }
 
 #[test]
-fn uris_name_an_execution_its_files_or_one_of_them() {
-    assert_eq!(parsed(ID), Some(Wanted::Execution(id())));
-    assert_eq!(parsed(&format!("{ID}/artifacts")), Some(Wanted::Artifacts(id())));
+fn uris_name_an_execution_its_artifacts_or_one_artifact() {
+    assert_eq!(parsed(ID), Some(ResourceTarget::Execution(id())));
+    assert_eq!(parsed(&format!("{ID}/artifacts")), Some(ResourceTarget::Artifacts(id())));
     let names = |rest: &str| match parsed(&format!("{ID}/artifacts/{rest}")) {
-        Some(Wanted::Artifact(_, names)) => names,
+        Some(ResourceTarget::Artifact(_, names)) => names,
         other => panic!("{rest}: {other:?}"),
     };
     assert_eq!(names("a.txt"), ["a.txt"]);
@@ -31,7 +31,7 @@ fn uris_name_an_execution_its_files_or_one_of_them() {
 }
 
 #[test]
-fn anything_odd_names_nothing() {
+fn invalid_uris_are_rejected() {
     for rest in [
         "",
         "exec_1",
@@ -54,22 +54,22 @@ fn anything_odd_names_nothing() {
 }
 
 #[test]
-fn a_files_uri_leads_back_to_it() {
+fn an_artifact_uri_can_be_parsed_back() {
     for path in ["a.txt", "sub/deep/b c.txt", "ä%/\u{202e}x\n", "a?b#c"] {
-        let uri = uri::of(&id(), Path::new(path));
+        let uri = uri::artifact_uri(&id(), Path::new(path));
         assert!(uri.is_ascii() && !uri.contains(['\n', '?', '#', ' ']), "{uri}");
-        let Some(Wanted::Artifact(_, names)) = uri::parse(&uri) else { panic!("{uri}") };
+        let Some(ResourceTarget::Artifact(_, names)) = uri::parse(&uri) else { panic!("{uri}") };
         assert_eq!(names.iter().collect::<std::path::PathBuf>(), Path::new(path));
     }
 }
 
 #[track_caller]
 fn check_kind(name: &str, mime: Option<&str>) {
-    assert_eq!(kind::of(OsStr::new(name)).mime, mime, "{name}");
+    assert_eq!(media_type::from_name(OsStr::new(name)).mime, mime, "{name}");
 }
 
 #[test]
-fn endings_say_what_is_in_a_file() {
+fn extensions_determine_the_media_type() {
     check_kind("a.PNG", Some("image/png"));
     check_kind("a.b.csv", Some("text/csv"));
     check_kind("a.svg", Some("image/svg+xml"));
@@ -78,14 +78,14 @@ fn endings_say_what_is_in_a_file() {
     check_kind("a.exe", None);
 }
 
-/// The content of one kept file, as `mime text` or `mime blob <base64>`.
-async fn content(name: &str, bytes: &[u8]) -> String {
+/// Returns the content of one artifact, as `mime text` or `mime blob <base64>`.
+async fn read_content(name: &str, bytes: &[u8]) -> String {
     let dir = tempfile::tempdir().expect("a directory");
     let records = Records::at(dir.path().to_owned());
-    let folder = records.artifacts(&id());
+    let folder = records.artifacts_folder(&id());
     std::fs::create_dir_all(&folder).expect("made");
     std::fs::write(folder.join(name), bytes).expect("written");
-    let uri = uri::of(&id(), Path::new(name));
+    let uri = uri::artifact_uri(&id(), Path::new(name));
     let Ok(ReadResourceResponse::Complete(read)) = read(&records, &uri).await else {
         panic!("{uri} is not read")
     };
@@ -102,15 +102,15 @@ async fn content(name: &str, bytes: &[u8]) -> String {
 
 #[tokio::test]
 async fn text_comes_as_text_and_the_rest_as_a_blob() {
-    assert_eq!(content("a.csv", b"a,b\n").await, "text/csv a,b\n");
-    assert_eq!(content("a b", "ä".as_bytes()).await, "text/plain ä");
-    assert_eq!(content("a.bin", b"\xff\x00").await, "application/octet-stream blob /wA=");
-    assert_eq!(content("a.txt", b"a\0").await, "text/plain blob YQA=");
-    assert_eq!(content("a.png", b"abc").await, "image/png blob YWJj");
+    assert_eq!(read_content("a.csv", b"a,b\n").await, "text/csv a,b\n");
+    assert_eq!(read_content("a b", "ä".as_bytes()).await, "text/plain ä");
+    assert_eq!(read_content("a.bin", b"\xff\x00").await, "application/octet-stream blob /wA=");
+    assert_eq!(read_content("a.txt", b"a\0").await, "text/plain blob YQA=");
+    assert_eq!(read_content("a.png", b"abc").await, "image/png blob YWJj");
 }
 
 #[tokio::test]
-async fn what_is_not_kept_is_said_so() {
+async fn missing_artifacts_are_reported() {
     let dir = tempfile::tempdir().expect("a directory");
     let records = Records::at(dir.path().to_owned());
     let refused = |rest: &str| {
@@ -119,7 +119,7 @@ async fn what_is_not_kept_is_said_so() {
         async move { read(records, &uri).await.expect_err("refused").message.into_owned() }
     };
     let message = refused("/artifacts/nowhere").await;
-    assert!(message.starts_with("nothing is kept as \"codexec://executions/exec_"), "{message}");
+    assert!(message.starts_with("there is no artifact \"codexec://executions/exec_"), "{message}");
     for rest in ["", "/artifacts", "/artifacts/../../codexec.db", "/other"] {
         let message = refused(rest).await;
         assert!(message.starts_with("there is no resource "), "{message}");

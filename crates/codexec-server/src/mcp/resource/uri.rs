@@ -7,32 +7,32 @@ use codexec_types::ExecutionId;
 
 pub(super) const PREFIX: &str = "codexec://executions/";
 
-/// What a URI of ours names.
+/// The resource that a URI names.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum ResourceTarget {
     Execution(ExecutionId),
     Artifacts(ExecutionId),
-    /// The names on the way to the file; none is empty, `.` or `..`, none has a `/` or a NUL.
+    /// The path components of the file; none is empty, `.` or `..`, none contains a `/` or a NUL.
     Artifact(ExecutionId, Vec<OsString>),
 }
 
-pub(super) fn parse(uri: &str) -> Option<Wanted> {
+pub(super) fn parse(uri: &str) -> Option<ResourceTarget> {
     let mut parts = uri.strip_prefix(PREFIX)?.split('/');
     let id = ExecutionId::parse(parts.next()?)?;
     match parts.next() {
-        None => return Some(Wanted::Execution(id)),
+        None => return Some(ResourceTarget::Execution(id)),
         Some("artifacts") => {}
         Some(_) => return None,
     }
-    let names: Option<Vec<OsString>> = parts.map(decoded).collect();
+    let names: Option<Vec<OsString>> = parts.map(percent_decode).collect();
     match names? {
-        names if names.is_empty() => Some(Wanted::Artifacts(id)),
-        names => Some(Wanted::Artifact(id, names)),
+        names if names.is_empty() => Some(ResourceTarget::Artifacts(id)),
+        names => Some(ResourceTarget::Artifact(id, names)),
     }
 }
 
-/// The URI of a kept file.
-pub(super) fn of(id: &ExecutionId, path: &Path) -> String {
+/// Returns the URI of an artifact.
+pub(super) fn artifact_uri(id: &ExecutionId, path: &Path) -> String {
     let mut uri = format!("{PREFIX}{id}/artifacts");
     for name in path {
         uri.push('/');
@@ -50,8 +50,8 @@ pub(super) fn of(id: &ExecutionId, path: &Path) -> String {
     uri
 }
 
-/// One name, with `%2E` and its like read.
-fn decoded(part: &str) -> Option<OsString> {
+/// Percent-decodes one path component.
+fn percent_decode(part: &str) -> Option<OsString> {
     let mut name = Vec::new();
     let mut rest = part.as_bytes();
     while let Some((&byte, behind)) = rest.split_first() {
@@ -61,7 +61,7 @@ fn decoded(part: &str) -> Option<OsString> {
             continue;
         }
         let (hex, behind) = rest.split_at_checked(2)?;
-        // `from_str_radix` would take a sign.
+        // `from_str_radix` would accept a sign.
         if !hex.iter().all(u8::is_ascii_hexdigit) {
             return None;
         }

@@ -3,11 +3,11 @@ use super::*;
 #[track_caller]
 fn check(line: &[u8], expected: &str) {
     let error = serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line).expect_err("garbled");
-    assert_eq!(explain(line, &error).to_string(), expected);
+    assert_eq!(explain_parse_error(line, &error).to_string(), expected);
 }
 
 #[test]
-fn a_call_that_is_not_unicode_gets_a_tool_result() {
+fn a_call_with_invalid_unicode_gets_a_tool_result() {
     let expected = "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\
         \"INVALID_ARGS: the request is not valid UTF-8, or has half a surrogate pair in a string; \
         send whole characters\"}],\"isError\":true}}";
@@ -21,9 +21,9 @@ fn a_call_that_is_not_unicode_gets_a_tool_result() {
 }
 
 #[test]
-fn what_is_not_json_gets_a_parse_error() {
+fn invalid_json_gets_a_parse_error() {
     let line = "{not json";
     let error =
         serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line.as_bytes()).expect_err("bad");
-    assert_eq!(explain(line.as_bytes(), &error)["error"]["code"], -32_700);
+    assert_eq!(explain_parse_error(line.as_bytes(), &error)["error"]["code"], -32_700);
 }

@@ -1,41 +1,41 @@
-//! What an execution was admitted with, and whose it is.
+//! The permissions of an execution, and its owner and principal.
 
 use super::*;
 use crate::LogQuery;
 
 #[tokio::test]
-async fn what_an_execution_was_admitted_with_is_kept() {
+async fn allowed_tools_and_grants_are_stored() {
     let (store, _home) = store().await;
     let many: Vec<String> = (0..20_000).map(|number| format!("server.tool{number}")).collect();
     let few: Vec<String> = ["*", "codexec.logs.all"].map(str::to_owned).to_vec();
     let narrow = vec!["github.get_*".to_owned()];
     for (bits, list) in [few, narrow, Vec::new(), many].into_iter().enumerate() {
-        let asked = Asked { allowed_tools: Some(list), ..Asked::default() };
-        let request = Request { asked, ..admitted_request("1") };
+        let asked = RequestedLimits { allowed_tools: Some(list), ..RequestedLimits::default() };
+        let request = AdmissionRequest { asked, ..admitted_request("1") };
         let admitted = policy().admit(request, &[]).unwrap();
         let id = ExecutionId::from_bits(bits as u128);
         begin_admitted(&store, &id, &admitted, at(0)).await.unwrap();
     }
-    let kept = async |bits| store.get(&ExecutionId::from_bits(bits)).await.unwrap().unwrap();
+    let stored = async |bits| store.get(&ExecutionId::from_bits(bits)).await.unwrap().unwrap();
     let lists = |lists: &[&[&str]]| -> Option<Vec<Vec<String>>> {
         Some(lists.iter().map(|list| list.iter().map(|&p| p.to_owned()).collect()).collect())
     };
-    assert_eq!(kept(0).await.allowed_tools, lists(&[&["*"]]));
-    assert_eq!(kept(0).await.grants, ["logs.all"]);
-    assert_eq!(kept(1).await.allowed_tools, lists(&[&["github.get_*"]]));
-    assert_eq!(kept(2).await.allowed_tools, lists(&[&[]]));
-    let long = kept(3).await.allowed_tools.unwrap().remove(0);
+    assert_eq!(stored(0).await.allowed_tools, lists(&[&["*"]]));
+    assert_eq!(stored(0).await.grants, ["logs.all"]);
+    assert_eq!(stored(1).await.allowed_tools, lists(&[&["github.get_*"]]));
+    assert_eq!(stored(2).await.allowed_tools, lists(&[&[]]));
+    let long = stored(3).await.allowed_tools.unwrap().remove(0);
     let left_out = 20_000 - (long.len() - 1);
     assert!((1..20_000).contains(&left_out), "{left_out}");
     assert_eq!(long.last(), Some(&format!("(and {left_out} more)")));
 }
 
 #[tokio::test]
-async fn own_3_what_another_server_ran_is_told_apart() {
+async fn own_3_executions_of_other_servers_and_principals_are_excluded() {
     let (first, home) = store().await;
     let (theirs, ours) = (ExecutionId::from_bits(1), ExecutionId::from_bits(2));
     begin(&first, &theirs, "word", at(0)).await.unwrap();
-    first.finish(&theirs, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    first.finish(&theirs, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let second = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
     begin(&second, &ours, "word", at(0)).await.unwrap();
     let ended_later = ExecutionId::from_bits(3);
@@ -52,17 +52,17 @@ async fn own_3_what_another_server_ran_is_told_apart() {
     };
     assert_eq!(seen(&local, None).await, std::slice::from_ref(&ours));
     for (store, id) in [(&second, &ours), (&first, &ended_later)] {
-        store.finish(id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+        store.finish(id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     }
     for text in [None, Some("word")] {
         assert_eq!(seen(&local, text).await, std::slice::from_ref(&ours), "{text:?}");
         assert_eq!(seen(&Principal::named("ann"), text).await, [], "{text:?}");
     }
-    let get = async |id| second.get_of(id, &local).await.unwrap().is_some();
+    let get = async |id| second.get_own(id, &local).await.unwrap().is_some();
     assert_eq!(
         (get(&ours).await, get(&theirs).await, get(&ended_later).await),
         (true, false, false)
     );
-    assert!(second.get_of(&ours, &Principal::named("ann")).await.unwrap().is_none());
+    assert!(second.get_own(&ours, &Principal::named("ann")).await.unwrap().is_none());
     assert!(second.get(&theirs).await.unwrap().is_some());
 }

@@ -10,15 +10,15 @@ use crate::SessionStart;
 const AT: u64 = 1_770_647_401_123;
 
 #[tokio::test]
-async fn an_execution_is_a_line_in_the_file_of_its_day() {
+async fn an_execution_is_a_line_in_its_daily_file() {
     let (store, home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let context = Context {
+    let context = RequestOrigin {
         agent_id: Some("annabelle".to_owned()),
         trace_id: Some("tr_abc123".to_owned()),
         chat_id: None,
     };
-    let begin = Begin {
+    let begin = ExecutionStart {
         id: &id,
         admitted: &admitted("6*7"),
         started: at(AT),
@@ -28,7 +28,7 @@ async fn an_execution_is_a_line_in_the_file_of_its_day() {
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();
-    let call = ToolCall {
+    let call = CallStart {
         server: "db",
         tool: "query",
         args: r#"{"sql":"select 1"}"#,
@@ -42,20 +42,20 @@ async fn an_execution_is_a_line_in_the_file_of_its_day() {
         result_bytes: 17,
     };
     store.finish_call(&id, 1, end).await;
-    let changes = Changes {
+    let changes = FileChanges {
         created: vec![Artifact { path: "a.csv".to_owned(), bytes: 3 }],
-        ..Changes::default()
+        ..FileChanges::default()
     };
     let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
-    let finish = Finish { changes: &changes, ..finish(Ending::Outcome(&outcome)) };
+    let finish = ExecutionEnd { changes: &changes, ..finish(RecordEnding::Outcome(&outcome)) };
     store.finish(&id, finish).await.unwrap();
     store.flush().await.unwrap();
 
     let lines = lines(&home, "executions-2026-02-09.jsonl");
     assert_eq!(lines, [expected_line(&id)]);
     for (name, mode) in [("logs", 0o700), ("logs/executions-2026-02-09.jsonl", 0o600)] {
-        let about = fs::metadata(home.path().join(name)).unwrap();
-        assert_eq!(about.permissions().mode() & 0o777, mode, "{name}");
+        let metadata = fs::metadata(home.path().join(name)).unwrap();
+        assert_eq!(metadata.permissions().mode() & 0o777, mode, "{name}");
     }
 }
 
@@ -107,23 +107,28 @@ fn expected_line(id: &ExecutionId) -> Value {
 }
 
 #[tokio::test]
-async fn a_session_is_a_file_of_its_own() {
+async fn a_session_has_its_own_file() {
     let (store, home) = store().await;
-    let session = started_session(&store, 7, "data-analysis").await;
-    store.session_package(&session, "pandas", Some("2.2.1"), true, at(AT + 5_000)).await.unwrap();
-    store.session_package(&session, "nonsense", None, false, at(AT + 6_000)).await.unwrap();
+    let session = start_session(&store, 7, "data-analysis").await;
+    store
+        .record_package_install(&session, "pandas", Some("2.2.1"), true, at(AT + 5_000))
+        .await
+        .unwrap();
+    store.record_package_install(&session, "nonsense", None, false, at(AT + 6_000)).await.unwrap();
     let id = ExecutionId::from_bits(1);
     begin_in(&store, &id, &session, at(AT + 10_000)).await;
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Stopped(Limit::Wall)))).await.unwrap();
-    let ended = store.session_ended(&session, "idle_timeout", at(AT + 900_000), 1).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Stopped(Limit::Wall)))).await.unwrap();
+    let ended = store.end_session(&session, "idle_timeout", at(AT + 900_000), 1).await.unwrap();
     assert!(ended);
-    assert!(!store.session_ended(&session, "manual", at(AT), 1).await.unwrap(), "it ends once");
+    assert!(!store.end_session(&session, "manual", at(AT), 1).await.unwrap(), "it ends once");
     store.flush().await.unwrap();
 
     let lines = lines(&home, &format!("session-{session}.jsonl"));
-    let told: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
-    let types = ["session_start", "package_install", "package_install", "execution", "session_end"];
-    assert_eq!(told, types);
+    let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        types,
+        ["session_start", "package_install", "package_install", "execution", "session_end"]
+    );
     let session = session.as_str();
     assert_eq!(
         lines[0],
@@ -146,15 +151,15 @@ async fn a_session_is_a_file_of_its_own() {
         json!({"type": "session_end", "session_id": session, "reason": "idle_timeout",
             "total_duration_ms": 900_000, "executions_count": 1, "at": "2026-02-09T14:45:01.123Z"})
     );
-    let kept = store.sessions(10).await.unwrap();
-    assert_eq!((kept.len(), kept[0].reason.as_deref()), (1, Some("idle_timeout")));
+    let stored = store.list_sessions(10).await.unwrap();
+    assert_eq!((stored.len(), stored[0].reason.as_deref()), (1, Some("idle_timeout")));
     assert!(!home.path().join("logs/executions-2026-02-09.jsonl").exists());
 }
 
 #[tokio::test]
 async fn the_sessions_and_entries_of_a_dead_server_are_taken_over() {
     let (dead, home) = store().await;
-    let session = started_session(&dead, 7, "x").await;
+    let session = start_session(&dead, 7, "x").await;
     let id = ExecutionId::from_bits(1);
     begin_in(&dead, &id, &session, at(AT)).await;
     dead.flush().await.unwrap();
@@ -165,24 +170,24 @@ async fn the_sessions_and_entries_of_a_dead_server_are_taken_over() {
     }
     store.flush().await.unwrap();
     let lines = lines(&home, &format!("session-{session}.jsonl"));
-    let told: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
-    assert_eq!(told, ["session_start", "execution", "session_end"]);
-    let about = |kind: &str| lines.iter().find(|line| line["type"] == kind).unwrap();
-    assert_eq!(about("execution")["status"], "interrupted");
-    assert_eq!(about("execution")["error_code"], "interrupted");
-    let end = about("session_end");
+    let types: Vec<&str> = lines.iter().map(|line| line["type"].as_str().unwrap()).collect();
+    assert_eq!(types, ["session_start", "execution", "session_end"]);
+    let find = |kind: &str| lines.iter().find(|line| line["type"] == kind).unwrap();
+    assert_eq!(find("execution")["status"], "interrupted");
+    assert_eq!(find("execution")["error_code"], "interrupted");
+    let end = find("session_end");
     assert_eq!((&end["reason"], &end["executions_count"]), (&json!("server_restart"), &json!(1)));
 }
 
-/// As if the server had been killed after it wrote the line, before it wrote that down.
+/// Simulates a server that was killed after it wrote the lines, before it deleted the entries.
 #[tokio::test]
-async fn an_entry_that_stands_in_its_file_is_not_written_again() {
+async fn an_entry_that_is_in_its_file_is_not_written_again() {
     let (store, home) = store().await;
-    let session = started_session(&store, 7, "x").await;
+    let session = start_session(&store, 7, "x").await;
     for n in 0..100 {
         let id = ExecutionId::from_bits(n);
         begin(&store, &id, "1", at(AT)).await.unwrap();
-        store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+        store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     }
     store.flush().await.unwrap();
     let before = lines(&home, "executions-2026-02-09.jsonl");
@@ -191,12 +196,12 @@ async fn an_entry_that_stands_in_its_file_is_not_written_again() {
     store.queue(move |conn| conn.execute(again, [])).await.unwrap();
     let line = lines(&home, &format!("session-{session}.jsonl"))[0].to_string();
     let lifecycle = "INSERT INTO unlogged (owner, session, line) VALUES ('dead', ?1, ?2)";
-    let its = session.clone();
-    store.queue(move |conn| conn.execute(lifecycle, [its.as_str(), &line])).await.unwrap();
+    let id = session.clone();
+    store.queue(move |conn| conn.execute(lifecycle, [id.as_str(), &line])).await.unwrap();
     let new = ExecutionId::from_bits(100);
     begin(&store, &new, "1", at(AT)).await.unwrap();
-    store.finish(&new, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
-    // And the last line was torn by the kill.
+    store.finish(&new, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
+    // The kill also left an incomplete last line.
     let path = home.path().join("logs/executions-2026-02-09.jsonl");
     let whole = fs::read_to_string(&path).unwrap();
     fs::write(&path, &whole[..whole.len() - 40]).unwrap();
@@ -211,22 +216,23 @@ async fn an_entry_that_stands_in_its_file_is_not_written_again() {
 }
 
 #[tokio::test]
-async fn a_log_that_cannot_be_written_is_written_later() {
+async fn a_log_that_cannot_be_written_is_retried() {
     let (store, home) = store().await;
     let logs = home.path().join("logs");
     fs::write(&logs, "in the way").unwrap();
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(AT)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     assert_eq!(store.flush().await.unwrap_err().code(), "store_write");
     fs::remove_file(&logs).unwrap();
     store.flush().await.unwrap();
     assert_eq!(lines(&home, "executions-2026-02-09.jsonl").len(), 1);
 }
 
-pub(super) async fn started_session(store: &Store, bits: u128, name: &str) -> SessionId {
+pub(super) async fn start_session(store: &Store, bits: u128, name: &str) -> SessionId {
     let id = SessionId::from_bits(bits);
-    let context = Context { agent_id: Some("annabelle".to_owned()), ..Context::default() };
+    let context =
+        RequestOrigin { agent_id: Some("annabelle".to_owned()), ..RequestOrigin::default() };
     let start = SessionStart {
         id: &id,
         principal: &Principal::local(),
@@ -237,7 +243,7 @@ pub(super) async fn started_session(store: &Store, bits: u128, name: &str) -> Se
         context: &context,
         at: at(AT),
     };
-    store.session_started(&start).await.unwrap();
+    store.begin_session(&start).await.unwrap();
     id
 }
 
@@ -247,13 +253,13 @@ pub(super) async fn begin_in(
     session: &SessionId,
     started: SystemTime,
 ) {
-    let begin = Begin {
+    let begin = ExecutionStart {
         id,
         admitted: &admitted("1"),
         started,
         session: Some(session),
         script: None,
-        context: &Context::default(),
+        context: &RequestOrigin::default(),
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();

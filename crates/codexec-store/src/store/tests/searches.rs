@@ -1,4 +1,4 @@
-//! Finding executions, and their tool calls.
+//! Searches for executions, and tool calls.
 
 use codexec_types::SessionId;
 
@@ -6,7 +6,7 @@ use super::*;
 use crate::{LogPage, LogQuery};
 
 #[tokio::test]
-async fn executions_are_found_by_what_is_known_of_them() {
+async fn executions_are_found_by_their_fields() {
     let (store, _home) = store().await;
     let session = SessionId::from_bits(9);
     let thrown = Thrown {
@@ -27,10 +27,10 @@ async fn executions_are_found_by_what_is_known_of_them() {
         let code = format!("import pandas as pd\ndf{n} = pd.read_csv('data.csv')");
         begin(&store, &id, &code, at(n as u64 * 1_000)).await.unwrap();
         if n == 2 {
-            let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
+            let call = CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
             store.begin_call(&id, 1, &call).await.unwrap();
         }
-        store.finish(&id, finish(Ending::Outcome(outcome))).await.unwrap();
+        store.finish(&id, finish(RecordEnding::Outcome(outcome))).await.unwrap();
     }
     logs::begin_in(&store, &ExecutionId::from_bits(6), &session, at(6_000)).await;
 
@@ -39,12 +39,12 @@ async fn executions_are_found_by_what_is_known_of_them() {
     let tool = |tool: &str| LogQuery { tool: Some(tool.to_owned()), ..any.clone() };
     let kind = |kind| LogQuery { status: Some(kind), ..any.clone() };
     check(&store, any.clone(), "6 5 4 3 2 1 of 6").await;
-    check(&store, kind(Kind::Success), "1 of 1").await;
-    check(&store, kind(Kind::Failed), "5 2 of 2").await;
-    check(&store, kind(Kind::Timeout), "3 of 1").await;
-    check(&store, kind(Kind::Cancelled), "4 of 1").await;
-    check(&store, kind(Kind::Running), "6 of 1").await;
-    check(&store, kind(Kind::Interrupted), " of 0").await;
+    check(&store, kind(CoarseStatus::Success), "1 of 1").await;
+    check(&store, kind(CoarseStatus::Failed), "5 2 of 2").await;
+    check(&store, kind(CoarseStatus::Timeout), "3 of 1").await;
+    check(&store, kind(CoarseStatus::Cancelled), "4 of 1").await;
+    check(&store, kind(CoarseStatus::Running), "6 of 1").await;
+    check(&store, kind(CoarseStatus::Interrupted), " of 0").await;
     check(
         &store,
         LogQuery { language: Some("typescript".to_owned()), ..any.clone() },
@@ -70,7 +70,8 @@ async fn executions_are_found_by_what_is_known_of_them() {
     check(&store, text("hello"), "5 4 3 2 1 of 5").await;
     check(&store, text("PANDAS nowhere"), " of 0").await;
     check(&store, LogQuery { limit: 1, offset: 3, ..text("pandas") }, "2 of 5").await;
-    let narrow = LogQuery { status: Some(Kind::Failed), since: Some(at(3_000)), ..text("pandas") };
+    let narrow =
+        LogQuery { status: Some(CoarseStatus::Failed), since: Some(at(3_000)), ..text("pandas") };
     check(&store, narrow, "5 of 1").await;
 
     let page = store.search(&text("ModuleNotFound")).await.unwrap();
@@ -80,11 +81,11 @@ async fn executions_are_found_by_what_is_known_of_them() {
 }
 
 #[tokio::test]
-async fn whatever_stands_in_a_query_is_words() {
+async fn query_texts_are_words_and_never_operators() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "alpha AND beta", at(0)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let check = async |text: &str, total: u64| {
         let query = LogQuery { text: Some(text.to_owned()), limit: 9, ..LogQuery::default() };
         let page = store.search(&query).await.unwrap_or_else(|err| panic!("{text:?}: {err:?}"));
@@ -117,11 +118,11 @@ async fn whatever_stands_in_a_query_is_words() {
 }
 
 #[tokio::test]
-async fn a_damaged_index_is_made_again() {
+async fn a_corrupt_index_is_rebuilt() {
     let (store, home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "alpha", at(0)).await.unwrap();
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let query = LogQuery { text: Some("alpha".to_owned()), limit: 9, ..LogQuery::default() };
     assert_eq!(store.search(&query).await.unwrap().total, 1);
     drop(store);
@@ -135,16 +136,16 @@ async fn a_damaged_index_is_made_again() {
 }
 
 #[tokio::test]
-async fn a_call_has_its_row_before_it_goes_out() {
+async fn a_call_has_a_row_before_it_is_sent() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let call = ToolCall { server: "db", tool: "query", args: r#"{"n":1}"#, kept_bytes: 1 << 20 };
+    let call = CallStart { server: "db", tool: "query", args: r#"{"n":1}"#, kept_bytes: 1 << 20 };
     let err = store.begin_call(&id, 1, &call).await.unwrap_err();
     assert_eq!(err.code(), "store_not_running", "no execution, no call");
     begin(&store, &id, "1", at(0)).await.unwrap();
     store.begin_call(&id, 1, &call).await.unwrap();
     let long = format!("\"{}\"", "x".repeat(300_000));
-    store.begin_call(&id, 2, &ToolCall { args: &long, ..call }).await.unwrap();
+    store.begin_call(&id, 2, &CallStart { args: &long, ..call }).await.unwrap();
     store.begin_call(&id, 3, &call).await.unwrap();
     let begun = store.get(&id).await.unwrap().unwrap().calls;
     assert_eq!((begun.len(), begun[0].duration), (3, None));
@@ -159,7 +160,7 @@ async fn a_call_has_its_row_before_it_goes_out() {
     store.finish_call(&id, 1, end).await;
     let too_long = CallEnd { result: Some(&long), result_bytes: 300_002, ..end };
     store.finish_call(&id, 2, too_long).await;
-    store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await.unwrap();
+    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let calls = store.get(&id).await.unwrap().unwrap().calls;
     assert_eq!(calls[0].result.as_deref(), Some("[1]"));
     assert_eq!((calls[1].result.as_deref(), calls[1].result_bytes), (None, Some(300_002)));
@@ -167,15 +168,15 @@ async fn a_call_has_its_row_before_it_goes_out() {
     assert_eq!(store.begin_call(&id, 4, &call).await.unwrap_err().code(), "store_not_running");
 }
 
-/// Results of a session's calls can be long, and there can be many: they do not wait in memory.
+/// A session may have many calls with long results, which must not all wait in memory.
 #[tokio::test]
-async fn many_ends_of_calls_are_written_before_the_end() {
+async fn many_ends_of_calls_are_written_before_the_execution_ends() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
     let result = format!("\"{}\"", "x".repeat(200_000));
     for number in 0..8 {
-        let call = ToolCall { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
+        let call = CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
         store.begin_call(&id, number, &call).await.unwrap();
         let end = CallEnd {
             error: None,

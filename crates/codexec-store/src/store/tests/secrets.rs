@@ -1,35 +1,35 @@
-//! Nothing that is stored has a secret of a known shape in it.
+//! Secrets of known formats are never stored.
 
 use super::*;
 use crate::LogQuery;
 
 #[tokio::test]
-async fn secrets_are_masked_wherever_they_come_from() {
+async fn secrets_are_masked_in_all_texts() {
     let (store, home) = store().await;
     let secret = format!("ghp_{}", "aB3".repeat(12));
     let id = ExecutionId::from_bits(1);
     let text = |before: &str| format!("{before}\"{secret}\"");
-    let request = Request {
+    let request = AdmissionRequest {
         args: vec![secret.clone()],
         language: Language::TypeScript,
         code: text("key = "),
         input: Json::parse(text("")).unwrap(),
         working_dir: None,
-        asked: Asked::default(),
+        asked: RequestedLimits::default(),
     };
-    let begin = Begin {
+    let begin = ExecutionStart {
         id: &id,
         admitted: &policy().admit(request, &[]).unwrap(),
         started: at(0),
         session: None,
         script: None,
-        context: &Context::default(),
+        context: &RequestOrigin::default(),
         principal: &Principal::local(),
     };
     store.begin(begin).await.unwrap();
     let args = text("");
     store
-        .begin_call(&id, 1, &ToolCall { server: "a", tool: "b", args: &args, kept_bytes: 1 << 20 })
+        .begin_call(&id, 1, &CallStart { server: "a", tool: "b", args: &args, kept_bytes: 1 << 20 })
         .await
         .unwrap();
     let end = CallEnd {
@@ -41,19 +41,22 @@ async fn secrets_are_masked_wherever_they_come_from() {
     store.finish_call(&id, 1, end).await;
     let thrown =
         Thrown { code: ThrownCode::RuntimeError, message: secret.clone(), at: None, stack: None };
-    let output = Written::new(text("out "), vec![(0, 3)]);
+    let output = GuestOutput::new(text("out "), vec![(0, 3)]);
     let outcome = Outcome::Threw(thrown);
-    let finish =
-        Finish { output: &output, value: Some(&args), ..finish(Ending::Outcome(&outcome)) };
+    let finish = ExecutionEnd {
+        output: &output,
+        value: Some(&args),
+        ..finish(RecordEnding::Outcome(&outcome))
+    };
     store.finish(&id, finish).await.unwrap();
     let query = LogQuery { text: Some("key".to_owned()), limit: 1, ..LogQuery::default() };
     assert_eq!(store.search(&query).await.unwrap().total, 1);
     store.flush().await.unwrap();
 
-    let kept = store.get(&id).await.unwrap().unwrap();
-    assert_eq!(kept.code, "key = \"[masked:github-token]\"");
-    assert_eq!(kept.args, ["[masked:github-token]"]);
-    assert_eq!(kept.written.unwrap().stderr(), "out");
+    let stored = store.get(&id).await.unwrap().unwrap();
+    assert_eq!(stored.code, "key = \"[masked:github-token]\"");
+    assert_eq!(stored.args, ["[masked:github-token]"]);
+    assert_eq!(stored.written.unwrap().stderr(), "out");
     drop(store);
     for file in ["codexec.db", "codexec.db-wal", "search.db", "search.db-wal"] {
         let bytes = fs::read(home.path().join(file)).unwrap_or_default();
@@ -63,9 +66,9 @@ async fn secrets_are_masked_wherever_they_come_from() {
     assert!(!log.contains(&secret) && log.contains("masked:github-token"));
 }
 
-/// What is synced cannot be seen from here; that it does the same can.
+/// A test cannot see fsync, only that records are the same with it.
 #[tokio::test]
-async fn synced_records_are_records() {
+async fn records_are_the_same_with_power_durability() {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Power).await.unwrap();
     let ends = (0..20).map(|n| {
@@ -73,7 +76,7 @@ async fn synced_records_are_records() {
         tokio::spawn(async move {
             let id = ExecutionId::from_bits(n);
             begin(&store, &id, "1", at(0)).await?;
-            store.finish(&id, finish(Ending::Outcome(&Outcome::Cancelled))).await
+            store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await
         })
     });
     for end in ends.collect::<Vec<_>>() {

@@ -1,4 +1,4 @@
-//! Somebody who says yes to everything: follows the address that a login shows, and comes back.
+//! A browser whose user accepts every login: follows the login address and its redirect.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(super) fn open(address: &impl ToString) {
     });
 }
 
-/// Where an address of this machine leads to.
+/// Requests a local address and returns its redirect target.
 async fn get(address: &str) -> io::Result<Option<String>> {
     let Some((authority, target)) =
         address.strip_prefix("http://").and_then(|rest| rest.split_once('/'))

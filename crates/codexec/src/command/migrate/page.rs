@@ -1,22 +1,22 @@
-//! The reference of every setting of the systems that we replace.
+//! The reference page of every setting of the seeds: docs/reference/seed-settings.md.
 
-use crate::config::seeds::table::{SYSTEMS, Setting, Source, settings};
+use crate::config::seeds::table::{SYSTEMS, SeedSetting, SettingSource, settings};
 
 pub(super) fn page() -> String {
     let mut page = String::from(
         "# Settings of the systems that codexec replaces\n\n\
-         Made by `codexec migrate --list`. `codexec migrate --from <system>` prints those that you \
-         have set as a `config.toml`.\n\n\
-         What `config.toml` says goes first, then variables, then a system's own file; where two \
-         are for one setting, the upper one here counts. A value out of range is an error that \
-         names it. Variables that other programs have too, and the files, count only when the \
-         system's toolset is chosen; with `discovery.enabled = false` or `CODEXEC_DISCOVER=0` the \
-         files do not. A file of a project, `./.code-executor.json`, counts least and may only say \
+         `codexec migrate --list` prints this page. `codexec migrate --from <system>` prints your \
+         settings of one system as a `config.toml`.\n\n\
+         `config.toml` wins over variables, and variables win over a system's own file. If two \
+         rows set the same setting, the upper row wins. A value out of range is an error that \
+         names the setting. Variables marked \"with its toolset\", and the files, count only if you \
+         chose the system's toolset. With `discovery.enabled = false` or `CODEXEC_DISCOVER=0` the \
+         files do not count. A project's file, `./.code-executor.json`, comes last and may only set \
          `security.defaultTimeoutMs`, `security.allowedTools` and `executors.*.enabled`.\n",
     );
     for (system, title) in SYSTEMS {
         page.push_str(&format!("\n## {title}, toolset `{}`\n", system.name()));
-        let rows = |wanted: fn(Source) -> bool| {
+        let rows = |wanted: fn(SettingSource) -> bool| {
             settings(system).iter().filter(move |setting| wanted(setting.source))
         };
         let file = match system {
@@ -27,22 +27,26 @@ pub(super) fn page() -> String {
                  `./.code-executor.json`"
             }
         };
-        section(&mut page, "Variables", rows(Source::is_variable));
-        section(&mut page, &format!("Keys of {file}"), rows(|source| source == Source::Key));
-        let servers = "Keys of a server in its files";
-        section(&mut page, servers, rows(|source| source == Source::Entry));
+        section(&mut page, "Variables", rows(SettingSource::is_variable));
+        section(&mut page, &format!("Keys of {file}"), rows(|source| source == SettingSource::Key));
+        let servers = "Keys of a server's entry";
+        section(&mut page, servers, rows(|source| source == SettingSource::Entry));
     }
     page
 }
 
-fn section(page: &mut String, title: &str, settings: impl Iterator<Item = &'static Setting>) {
+fn section(page: &mut String, title: &str, settings: impl Iterator<Item = &'static SeedSetting>) {
     let rows: Vec<String> = settings
         .map(|setting| {
-            let when = if setting.source == Source::Bare { " (with its toolset)" } else { "" };
-            format!("| `{}`{when} | {} |\n", setting.name, setting.meaning())
+            let when =
+                if setting.source == SettingSource::Bare { " (with its toolset)" } else { "" };
+            format!("| `{}`{when} | {} |\n", setting.name, setting.describe())
         })
         .collect();
     if !rows.is_empty() {
-        page.push_str(&format!("\n{title}:\n\n| theirs | here |\n|---|---|\n{}", rows.concat()));
+        page.push_str(&format!(
+            "\n{title}:\n\n| setting | in codexec |\n|---|---|\n{}",
+            rows.concat()
+        ));
     }
 }

@@ -1,54 +1,55 @@
-//! Servers of another system as tables of our own file.
+//! Formats a seed's servers as tables of `config.toml`.
 
 use codexec_gateway::{
-    Found, Narrow, OAuthConfig, RemoteConfig, RemoteKind, Secret, StdioConfig, TransportConfig,
+    DiscoveredServer, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerOptions,
+    StdioConfig, TransportConfig,
 };
 use toml::{Table, Value};
 
-/// What begins like this says in our file where a value is kept.
-const KEPT_ELSEWHERE: [&str; 3] = ["env:", "file:", "keyring:"];
+/// Prefixes with which `config.toml` refers to a value that is stored elsewhere.
+const REFERENCE_PREFIXES: [&str; 3] = ["env:", "file:", "keyring:"];
 
-/// The table, and what could not be written.
-pub(super) fn table(found: &Found) -> (Table, Vec<String>) {
+/// Returns the table, and notes about values that are left out.
+pub(super) fn server_table(found: &DiscoveredServer) -> (Table, Vec<String>) {
     let mut table = Table::new();
     let mut notes = Vec::new();
     match &found.config.transport {
-        TransportConfig::Stdio(program) => stdio(program, &mut table, &mut notes),
-        TransportConfig::Remote(remote) => far(remote, &mut table, &mut notes),
+        TransportConfig::Stdio(program) => add_stdio(program, &mut table, &mut notes),
+        TransportConfig::Remote(remote) => add_remote(remote, &mut table, &mut notes),
     }
-    narrowed(&found.config.narrow, &mut table);
+    add_narrowing(&found.config.narrow, &mut table);
     if found.off.is_some() {
         table.insert("enabled".to_owned(), Value::Boolean(false));
     }
     (table, notes)
 }
 
-fn stdio(program: &StdioConfig, table: &mut Table, notes: &mut Vec<String>) {
+fn add_stdio(program: &StdioConfig, table: &mut Table, notes: &mut Vec<String>) {
     table.insert("command".to_owned(), Value::from(program.command.as_str()));
     if !program.args.is_empty() {
         table.insert("args".to_owned(), texts(&program.args));
     }
-    pairs("env", &program.env, table, notes);
+    add_pairs("env", &program.env, table, notes);
     if let Some(cwd) = &program.cwd {
         table.insert("cwd".to_owned(), Value::from(cwd.to_string_lossy().as_ref()));
     }
 }
 
-fn far(remote: &RemoteConfig, table: &mut Table, notes: &mut Vec<String>) {
-    // A reference stays one: `${NAME}` was only made harmless for the URL.
+fn add_remote(remote: &RemoteConfig, table: &mut Table, notes: &mut Vec<String>) {
+    // Undo the URL encoding of `${NAME}`, so that it stays a reference.
     let url = remote.url.as_str().replace("$%7B", "${").replace("%7D", "}");
     table.insert("url".to_owned(), Value::from(url));
     if remote.kind == RemoteKind::Sse {
         table.insert("type".to_owned(), Value::from("sse"));
     }
-    pairs("headers", &remote.headers, table, notes);
+    add_pairs("headers", &remote.headers, table, notes);
     let OAuthConfig { client_id, client_secret, callback_port, scopes } = &remote.oauth;
     let mut oauth = Table::new();
     if let Some(id) = client_id {
         oauth.insert("client-id".to_owned(), Value::from(id.as_str()));
     }
     if let Some(secret) = client_secret {
-        secret_at("client-secret", secret, &mut oauth, notes);
+        add_secret("client-secret", secret, &mut oauth, notes);
     }
     if let Some(port) = callback_port {
         oauth.insert("callback-port".to_owned(), Value::Integer((*port).into()));
@@ -61,7 +62,7 @@ fn far(remote: &RemoteConfig, table: &mut Table, notes: &mut Vec<String>) {
     }
 }
 
-fn narrowed(narrow: &Narrow, table: &mut Table) {
+fn add_narrowing(narrow: &ServerOptions, table: &mut Table) {
     if let Some(tools) = &narrow.enabled_tools {
         table.insert("enabled-tools".to_owned(), texts(tools));
     }
@@ -83,28 +84,33 @@ fn narrowed(narrow: &Narrow, table: &mut Table) {
     }
 }
 
-fn pairs(key: &str, pairs: &[(String, Secret)], table: &mut Table, notes: &mut Vec<String>) {
+fn add_pairs(
+    key: &str,
+    pairs: &[(String, SecretSource)],
+    table: &mut Table,
+    notes: &mut Vec<String>,
+) {
     let mut inner = Table::new();
     for (name, secret) in pairs {
-        secret_at(name, secret, &mut inner, notes);
+        add_secret(name, secret, &mut inner, notes);
     }
     if !inner.is_empty() {
         table.insert(key.to_owned(), Value::Table(inner));
     }
 }
 
-fn secret_at(name: &str, secret: &Secret, table: &mut Table, notes: &mut Vec<String>) {
+fn add_secret(name: &str, secret: &SecretSource, table: &mut Table, notes: &mut Vec<String>) {
     let text = match secret {
-        Secret::Plain(text) => text.clone(),
-        Secret::Variable(variable) => format!("${{{variable}}}"),
-        Secret::File(path) => format!("file:{}", path.display()),
-        Secret::Keyring(entry) => format!("keyring:{entry}"),
+        SecretSource::Plain(text) => text.clone(),
+        SecretSource::Variable(variable) => format!("${{{variable}}}"),
+        SecretSource::File(path) => format!("file:{}", path.display()),
+        SecretSource::Keyring(entry) => format!("keyring:{entry}"),
     };
-    let is_plain = matches!(secret, Secret::Plain(_));
-    if is_plain && KEPT_ELSEWHERE.iter().any(|start| text.starts_with(start)) {
+    let is_plain = matches!(secret, SecretSource::Plain(_));
+    if is_plain && REFERENCE_PREFIXES.iter().any(|start| text.starts_with(start)) {
         notes.push(format!(
-            "{name} is left out: what begins with env:, file: or keyring: says here where a value \
-             is kept; keep it in a variable and write env:NAME"
+            "{name} is left out: in config.toml, env:, file: and keyring: refer to a value \
+             elsewhere; put the value into a variable and write env:NAME"
         ));
         return;
     }

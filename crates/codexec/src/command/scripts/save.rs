@@ -4,23 +4,23 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use serde_json::{Value, json};
 
-use super::super::given;
-use super::super::own::Own;
-use super::super::shown::field;
-use crate::cli::scripts::Save;
+use super::super::arguments;
+use super::super::own_functions::OwnFunctions;
+use super::super::terminal_text::field;
+use crate::cli::scripts::SaveArgs;
 use crate::parts::Parts;
 
-pub(super) async fn run(parts: Parts, args: Save) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(parts: Parts, args: SaveArgs) -> anyhow::Result<ExitCode> {
     let language = match (&args.language, &args.file) {
-        (Some(name), _) => given::language(name)?,
-        (None, Some(file)) => given::language_of(file).with_context(|| {
-            format!("--language: {} does not tell it; name one", file.display())
+        (Some(name), _) => arguments::parse_language(name)?,
+        (None, Some(file)) => arguments::language_of(file).with_context(|| {
+            format!("--language: the extension of {} is unknown; name a language", file.display())
         })?,
-        (None, None) => anyhow::bail!("--language: it is missing"),
+        (None, None) => anyhow::bail!("--language is missing; name a language"),
     };
     let code = match &args.file {
-        Some(file) => given::code_in(file)?,
-        None => given::code_on_standard_input("with --file or ")?,
+        Some(file) => arguments::read_code(file)?,
+        None => arguments::read_code_from_stdin("with --file or ")?,
     };
     let parameters: Option<Value> = args
         .parameters
@@ -28,7 +28,7 @@ pub(super) async fn run(parts: Parts, args: Save) -> anyhow::Result<ExitCode> {
         .map(serde_json::from_str)
         .transpose()
         .context("--parameters is not JSON")?;
-    let asked = json!({
+    let args_json = json!({
         "name": args.name,
         "description": args.description,
         "language": language.name(),
@@ -44,5 +44,5 @@ pub(super) async fn run(parts: Parts, args: Save) -> anyhow::Result<ExitCode> {
         writeln!(std::io::stdout(), "version {version} in {path}")?;
         Ok(ExitCode::SUCCESS)
     };
-    Own::new(parts)?.answer("save_script", asked, args.json, print).await
+    OwnFunctions::new(parts)?.call_and_print("save_script", args_json, args.json, print).await
 }

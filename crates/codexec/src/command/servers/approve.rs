@@ -1,31 +1,31 @@
-//! `codexec servers approve`: shows the servers and the tools that wait, and takes the user's word
-//! for them. The only place where anything is approved.
+//! `codexec servers approve`: shows the servers and tools that wait, and asks the user to approve
+//! them. No other code approves anything.
 
 use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::{Found, Line, Sign, Waiting};
+use codexec_gateway::{DiffLine, DiffSign, DiscoveredServer, PendingApproval};
 use codexec_types::ServerName;
 
-use crate::cli::servers::Approve;
+use crate::cli::servers::ApproveArgs;
 use crate::parts::Parts;
 
-pub(super) async fn run(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
-    let code = answer(parts, args).await;
+pub(super) async fn run(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<ExitCode> {
+    let code = execute(parts, args).await;
     parts.gateway.shutdown().await;
     code
 }
 
-async fn answer(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
-    let Some(name) = &args.name else { return every(parts, args).await };
-    let waiting: Vec<&Found> =
+async fn execute(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<ExitCode> {
+    let Some(name) = &args.name else { return review_all(parts, args).await };
+    let waiting: Vec<&DiscoveredServer> =
         waiting_servers(parts).filter(|found| found.config.name.as_str() == name).collect();
     if !waiting.is_empty() {
         if !args.tool.is_empty() {
             bail!("server {name} itself waits for approval; approve it first, without --tool");
         }
-        return decide_servers(parts, args, &waiting);
+        return review_servers(parts, args, &waiting);
     }
     let names = parts.gateway.server_names();
     let Some(server) = names.iter().find(|known| known.as_str() == name) else {
@@ -33,23 +33,23 @@ async fn answer(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
         let names: Vec<&str> = all.map(ServerName::as_str).collect();
         bail!("no server {name:?}; the servers are {}", names.join(", "));
     };
-    let waiting = chosen(parts.gateway.waiting_now(server).await?, &args.tool)?;
-    decide(parts, args, server, &waiting).await
+    let waiting = select_tools(parts.gateway.fetch_pending_approvals(server).await?, &args.tool)?;
+    review_tools(parts, args, server, &waiting).await
 }
 
-/// Every server of which something is known to wait. Starts none.
-async fn every(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
+/// Reviews everything that is known to wait, without starting a server.
+async fn review_all(parts: &Parts, args: &ApproveArgs) -> anyhow::Result<ExitCode> {
     if !args.tool.is_empty() {
         bail!("--tool needs the name of its server");
     }
-    let waiting: Vec<&Found> = waiting_servers(parts).collect();
+    let waiting: Vec<&DiscoveredServer> = waiting_servers(parts).collect();
     let mut is_any = !waiting.is_empty();
-    let mut is_done = decide_servers(parts, args, &waiting)? == ExitCode::SUCCESS;
+    let mut is_done = review_servers(parts, args, &waiting)? == ExitCode::SUCCESS;
     for server in parts.gateway.server_names() {
-        let waiting = parts.gateway.waiting(&server);
+        let waiting = parts.gateway.pending_approvals(&server);
         if !waiting.is_empty() {
             is_any = true;
-            is_done &= decide(parts, args, &server, &waiting).await? == ExitCode::SUCCESS;
+            is_done &= review_tools(parts, args, &server, &waiting).await? == ExitCode::SUCCESS;
         }
     }
     for server in parts.gateway.health() {
@@ -63,13 +63,17 @@ async fn every(parts: &Parts, args: &Approve) -> anyhow::Result<ExitCode> {
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The servers that no approval lets start yet.
-fn waiting_servers(parts: &Parts) -> impl Iterator<Item = &Found> {
-    parts.found.waiting.iter().filter(|found| found.off.is_none())
+/// Returns the servers that wait for approval.
+fn waiting_servers(parts: &Parts) -> impl Iterator<Item = &DiscoveredServer> {
+    parts.named_servers.waiting.iter().filter(|found| found.off.is_none())
 }
 
-/// Each with its whole entry: what is not shown cannot be agreed to.
-fn decide_servers(parts: &Parts, args: &Approve, waiting: &[&Found]) -> anyhow::Result<ExitCode> {
+/// Shows each server's whole entry and asks for approval: the user approves only what is shown.
+fn review_servers(
+    parts: &Parts,
+    args: &ApproveArgs,
+    waiting: &[&DiscoveredServer],
+) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     let mut is_done = true;
     for found in waiting {
@@ -77,35 +81,38 @@ fn decide_servers(parts: &Parts, args: &Approve, waiting: &[&Found]) -> anyhow::
         let (name, file) = (&found.config.name, found.config.source.display());
         let what = if pending.is_change() { "has changed" } else { "is new" };
         writeln!(out, "server {name}: its entry in {file}:{} {what}\n", found.line)?;
-        show_lines(&pending.difference())?;
-        if !args.yes && !is_agreed(&format!("Let codexec start {name} by this entry?"))? {
+        show_lines(&pending.diff_lines())?;
+        if !args.yes && !confirm(&format!("Let codexec start {name} with this entry?"))? {
             is_done = false;
             continue;
         }
         let written = parts.approvals.approve(pending);
         written.with_context(|| format!("server {name}: the approval cannot be written"))?;
-        writeln!(out, "server {name}: approved; it starts when it is needed")?;
+        writeln!(out, "server {name}: approved; codexec starts it when it is needed")?;
     }
     Ok(if is_done { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Those that were asked for by name, or all.
-fn chosen(waiting: Vec<Waiting>, tools: &[String]) -> anyhow::Result<Vec<Waiting>> {
+/// Returns the waiting tools that the user named, or all.
+fn select_tools(
+    waiting: Vec<PendingApproval>,
+    tools: &[String],
+) -> anyhow::Result<Vec<PendingApproval>> {
     for tool in tools {
         if waiting.iter().all(|one| one.tool != *tool) {
-            let names: Vec<String> = waiting.iter().map(Waiting::shown_name).collect();
+            let names: Vec<String> = waiting.iter().map(PendingApproval::escaped_name).collect();
             bail!("no tool {tool:?} waits for approval; those that wait: {}", names.join(", "));
         }
     }
-    let is_chosen = |one: &Waiting| tools.is_empty() || tools.contains(&one.tool);
+    let is_chosen = |one: &PendingApproval| tools.is_empty() || tools.contains(&one.tool);
     Ok(waiting.into_iter().filter(is_chosen).collect())
 }
 
-async fn decide(
+async fn review_tools(
     parts: &Parts,
-    args: &Approve,
+    args: &ApproveArgs,
     server: &ServerName,
-    waiting: &[Waiting],
+    waiting: &[PendingApproval],
 ) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout();
     let question = if waiting.is_empty() {
@@ -113,16 +120,16 @@ async fn decide(
         if !args.yes && !std::io::stdin().is_terminal() {
             return Ok(ExitCode::SUCCESS);
         }
-        format!("Let none of the tools of {server} change without you?")
+        format!("Require your approval for every future change of the tools of {server}?")
     } else {
-        let count = counted(waiting.len());
+        let count = count_text(waiting.len());
         writeln!(out, "server {server}: {count} for approval")?;
         for one in waiting {
-            show(one)?;
+            show_tool(one)?;
         }
-        format!("Let code use what is shown of {server}?")
+        format!("Let code use these tools of {server}?")
     };
-    if !args.yes && !is_agreed(&question)? {
+    if !args.yes && !confirm(&question)? {
         return Ok(ExitCode::FAILURE);
     }
     parts.gateway.approve(server, waiting).await?;
@@ -130,44 +137,44 @@ async fn decide(
     Ok(ExitCode::SUCCESS)
 }
 
-fn counted(tools: usize) -> String {
+fn count_text(tools: usize) -> String {
     if tools == 1 { "1 tool waits".to_owned() } else { format!("{tools} tools wait") }
 }
 
-/// The whole difference: what is not shown cannot be agreed to.
-fn show(one: &Waiting) -> std::io::Result<()> {
+/// Shows the whole difference: the user approves only what is shown.
+fn show_tool(one: &PendingApproval) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     let what = if one.before.is_some() { "has changed" } else { "is new" };
-    writeln!(out, "\n  {} {what}", one.shown_name())?;
-    if one.is_foreign() {
-        writeln!(out, "    ! letters of its name are not ASCII; it may look like another's name")?;
+    writeln!(out, "\n  {} {what}", one.escaped_name())?;
+    if one.has_non_ascii_name() {
+        writeln!(out, "    ! its name has non-ASCII letters; it may look like another name")?;
     }
     if one.after.is_none() {
-        writeln!(out, "    ! its definition is too long to be kept, and cannot be shown")?;
+        writeln!(out, "    ! its definition is too long to be stored, and cannot be shown")?;
         return Ok(());
     }
-    show_lines(&one.difference())
+    show_lines(&one.diff_lines())
 }
 
-fn show_lines(lines: &[Line]) -> std::io::Result<()> {
+fn show_lines(lines: &[DiffLine]) -> std::io::Result<()> {
     let mut out = std::io::stdout();
     if lines.iter().any(|line| line.has_hidden) {
-        writeln!(out, "    ! it has invisible characters; they are shown as \\u{{..}}")?;
+        writeln!(out, "    ! contains invisible characters, shown as \\u{{..}}")?;
     }
     for line in lines {
         let sign = match line.sign {
-            Sign::Added => '+',
-            Sign::Removed => '-',
+            DiffSign::Added => '+',
+            DiffSign::Removed => '-',
         };
         writeln!(out, "    {sign} {}", line.text)?;
     }
     Ok(())
 }
 
-/// Nobody at a terminal agrees to nothing.
-fn is_agreed(question: &str) -> std::io::Result<bool> {
+/// Asks a yes/no question. Without a terminal the answer is no.
+fn confirm(question: &str) -> std::io::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        let hint = "nothing was approved: say so with --yes, or at a terminal";
+        let hint = "nothing was approved: pass --yes, or run this at a terminal";
         writeln!(std::io::stderr(), "{hint}")?;
         return Ok(false);
     }

@@ -1,27 +1,27 @@
-//! Changing our own file. Other programs' files are theirs: we never write them.
+//! Edits `config.toml`. codexec never writes other programs' files.
 
 use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::Found;
-use codexec_types::{ServerName, nearest};
+use codexec_gateway::DiscoveredServer;
+use codexec_types::{ServerName, find_nearest_names};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
-use crate::cli::servers::{Add, Name, Transport};
+use crate::cli::servers::{AddArgs, NameArgs, Transport};
 use crate::parts::Parts;
-use crate::servers::OwnFile;
+use crate::servers::ConfigEditor;
 
-pub(super) fn add(parts: &Parts, args: &Add) -> anyhow::Result<ExitCode> {
+pub(super) fn add(parts: &Parts, args: &AddArgs) -> anyhow::Result<ExitCode> {
     let name = ServerName::new(&args.name)?;
-    let mut file = OwnFile::open(&parts.own_file)?;
-    if file.names(&name) {
+    let mut file = ConfigEditor::open(&parts.own_file)?;
+    if file.defines(&name) {
         bail!(
-            "{} already names {name}; take it out first with `codexec servers remove {name}`",
+            "{} already names {name}; remove it first with `codexec servers remove {name}`",
             file.path().display()
         );
     }
-    let mut entry = entry(args)?;
+    let mut entry = build_entry(args)?;
     if file.has(&name) {
         bail!(
             "{} already has settings for {name}; write its `command` or `url` there",
@@ -30,76 +30,78 @@ pub(super) fn add(parts: &Parts, args: &Add) -> anyhow::Result<ExitCode> {
     }
     entry.decor_mut().set_prefix("\n");
     file.insert(&name, entry)?;
-    let said = parts.sources.own_text(&file.text());
+    let parsed = parts.sources.parse_own_text(&file.text());
     let about = |server: Option<&str>| server == Some(name.as_str());
-    if let Some(problem) = said.problems.iter().find(|problem| about(problem.server.as_deref())) {
+    if let Some(problem) = parsed.problems.iter().find(|problem| about(problem.server.as_deref())) {
         bail!("{}", problem.what);
     }
-    if said.servers.iter().all(|found| found.config.name != name) {
-        bail!("that is codexec itself, which never lists itself");
+    if parsed.servers.iter().all(|found| found.config.name != name) {
+        bail!("this command starts codexec itself, which cannot be its own server");
     }
     file.write()?;
-    say(&format!("{name} is named in {}", file.path().display()))
+    print_line(&format!("{name} is added to {}", file.path().display()))
 }
 
-pub(super) fn remove(parts: &Parts, args: &Name) -> anyhow::Result<ExitCode> {
-    let name = known(parts, &args.name)?;
-    let mut file = OwnFile::open(&parts.own_file)?;
-    let named = parts.found.servers.iter().chain(&parts.found.waiting);
+pub(super) fn remove(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode> {
+    let name = resolve_server(parts, &args.name)?;
+    let mut file = ConfigEditor::open(&parts.own_file)?;
+    let named = parts.named_servers.servers.iter().chain(&parts.named_servers.waiting);
     let elsewhere = named
         .into_iter()
         .find(|found| found.config.name == name && found.config.source != parts.own_file);
-    if !file.names(&name)
+    if !file.defines(&name)
         && let Some(found) = elsewhere
     {
         bail!(
-            "{name} is named in {}:{}, and codexec never writes other programs' files; take it out \
-             there, or leave it out here with `codexec servers disable {name}`",
+            "{name} is named in {}:{}, and codexec never writes other programs' files; remove it \
+             there, or disable it with `codexec servers disable {name}`",
             found.config.source.display(),
             found.line
         );
     }
     file.remove(&name)?;
     file.write()?;
-    say(&format!("{name} is no longer in {}", file.path().display()))
+    print_line(&format!("{name} is removed from {}", file.path().display()))
 }
 
-pub(super) fn enable(parts: &Parts, args: &Name) -> anyhow::Result<ExitCode> {
-    let name = known(parts, &args.name)?;
-    let mut file = OwnFile::open(&parts.own_file)?;
-    // What another program's file has switched off needs a word that says otherwise.
-    let word = if file.names(&name) { None } else { Some(true) };
+pub(super) fn enable(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode> {
+    let name = resolve_server(parts, &args.name)?;
+    let mut file = ConfigEditor::open(&parts.own_file)?;
+    // A server that another program's file disables needs an explicit `enabled = true`.
+    let word = if file.defines(&name) { None } else { Some(true) };
     file.set_enabled(&name, word)?;
     file.write()?;
-    let is_named = |found: &Found| found.config.name == name;
-    if parts.found.waiting.iter().any(is_named) && !parts.found.servers.iter().any(is_named) {
-        return say(&format!(
+    let is_named = |found: &DiscoveredServer| found.config.name == name;
+    if parts.named_servers.waiting.iter().any(is_named)
+        && !parts.named_servers.servers.iter().any(is_named)
+    {
+        return print_line(&format!(
             "{name} is enabled, and waits for your approval: `codexec servers approve {name}`"
         ));
     }
-    say(&format!("{name} is used"))
+    print_line(&format!("{name} is enabled"))
 }
 
-pub(super) fn disable(parts: &Parts, args: &Name) -> anyhow::Result<ExitCode> {
-    let name = known(parts, &args.name)?;
-    let mut file = OwnFile::open(&parts.own_file)?;
+pub(super) fn disable(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode> {
+    let name = resolve_server(parts, &args.name)?;
+    let mut file = ConfigEditor::open(&parts.own_file)?;
     file.set_enabled(&name, Some(false))?;
     file.write()?;
-    say(&format!("{name} is left out, whichever file names it"))
+    print_line(&format!("{name} is disabled, whichever file names it"))
 }
 
 /// The name of a server that some file names, or that our own has settings for.
-pub(super) fn known(parts: &Parts, name: &str) -> anyhow::Result<ServerName> {
-    let found = parts.found.servers.iter().chain(&parts.found.waiting);
+pub(super) fn resolve_server(parts: &Parts, name: &str) -> anyhow::Result<ServerName> {
+    let found = parts.named_servers.servers.iter().chain(&parts.named_servers.waiting);
     let found = found.map(|found| &found.config.name);
-    let tuned = parts.found.tunings.iter().map(|tuning| &tuning.name);
+    let tuned = parts.named_servers.tunings.iter().map(|tuning| &tuning.name);
     let mut all: Vec<&ServerName> = found.chain(tuned).collect();
     if let Some(known) = all.iter().find(|known| known.as_str() == name) {
         return Ok((*known).clone());
     }
     all.sort();
     all.dedup();
-    let near = nearest(name, all.iter().map(|known| known.as_str()), 3);
+    let near = find_nearest_names(name, all.iter().map(|known| known.as_str()), 3);
     let shown: String = name.chars().take(80).collect();
     if near.is_empty() {
         bail!("no file names a server {shown:?}; `codexec servers list` shows all");
@@ -107,32 +109,32 @@ pub(super) fn known(parts: &Parts, name: &str) -> anyhow::Result<ServerName> {
     bail!("no file names a server {shown:?}; did you mean {}?", near.join(", "))
 }
 
-fn entry(args: &Add) -> anyhow::Result<Table> {
+fn build_entry(args: &AddArgs) -> anyhow::Result<Table> {
     match (&args.url, args.command.split_first()) {
-        (Some(url), _) => remote(args, url),
-        (None, Some((command, rest))) => program(args, command, rest),
+        (Some(url), _) => remote_entry(args, url),
+        (None, Some((command, rest))) => program_entry(args, command, rest),
         (None, None) => bail!("write the program and its arguments after `--`, or a URL"),
     }
 }
 
-fn program(args: &Add, command: &str, rest: &[String]) -> anyhow::Result<Table> {
+fn program_entry(args: &AddArgs, command: &str, rest: &[String]) -> anyhow::Result<Table> {
     if !matches!(args.transport, None | Some(Transport::Stdio)) {
-        bail!("a program is reached over stdio; for the others write a URL, without `--`");
+        bail!("a program is reached over stdio; for http or sse write a URL, without `--`");
     }
     if let Some(header) = args.header.first() {
         let name = header.split(':').next().unwrap_or_default();
-        bail!("{name:?} is a header, and a program has none; headers are for URLs");
+        bail!("the header {name:?} is for a URL; a program has no headers");
     }
     let mut entry = Table::new();
     entry.insert("command", text(command));
     if !rest.is_empty() {
         entry.insert("args", Item::Value(rest.iter().collect::<Array>().into()));
     }
-    pairs(&mut entry, "env", &args.env, '=')?;
+    add_pairs(&mut entry, "env", &args.env, '=')?;
     Ok(entry)
 }
 
-fn remote(args: &Add, url: &str) -> anyhow::Result<Table> {
+fn remote_entry(args: &AddArgs, url: &str) -> anyhow::Result<Table> {
     if !url.contains("://") {
         bail!("{url:?} is not a URL; write a program after `--`, like `-- {url}`");
     }
@@ -141,23 +143,28 @@ fn remote(args: &Add, url: &str) -> anyhow::Result<Table> {
     }
     if let Some(variable) = args.env.first() {
         let name = variable.split('=').next().unwrap_or_default();
-        bail!("{name:?} is a variable, and a URL has none; variables are for programs");
+        bail!("the variable {name:?} is for a program; a URL has no variables");
     }
     let mut entry = Table::new();
     entry.insert("url", text(url));
     if args.transport == Some(Transport::Sse) {
         entry.insert("type", text("sse"));
     }
-    pairs(&mut entry, "headers", &args.header, ':')?;
+    add_pairs(&mut entry, "headers", &args.header, ':')?;
     Ok(entry)
 }
 
-fn pairs(entry: &mut Table, key: &str, given: &[String], separator: char) -> anyhow::Result<()> {
+fn add_pairs(
+    entry: &mut Table,
+    key: &str,
+    given: &[String],
+    separator: char,
+) -> anyhow::Result<()> {
     let mut table = InlineTable::new();
     for pair in given {
         let split = pair.split_once(separator);
         let (name, value) = split
-            // Not the whole of it: it may hold a secret.
+            // The message leaves the value out: it may be a secret.
             .with_context(|| format!("an entry for `{key}` has no {separator:?} in it"))?;
         table.insert(name.trim(), value.trim().into());
     }
@@ -171,7 +178,7 @@ fn text(text: &str) -> Item {
     Item::Value(Value::from(text))
 }
 
-fn say(sentence: &str) -> anyhow::Result<ExitCode> {
+fn print_line(sentence: &str) -> anyhow::Result<ExitCode> {
     writeln!(std::io::stdout(), "{sentence}")?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,19 +3,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use codexec_gateway::{Effect, Found, PendingEntry, RemoteKind, ServerHealth, TransportConfig};
+use codexec_gateway::{
+    DiscoveredServer, PendingEntry, ProblemEffect, RemoteKind, ServerHealth, TransportConfig,
+};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::servers::List;
+use crate::cli::servers::ListArgs;
 use crate::parts::Parts;
 
-/// Whoever asks wants an answer, also when a server gives none.
+/// How long the list waits for servers that do not answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 const UNCHECKED: &str = "not checked";
 
-/// A line of the list.
+/// One row of the list.
 #[derive(Serialize)]
 struct Row {
     name: String,
@@ -25,15 +27,15 @@ struct Row {
     client: &'static str,
     file: PathBuf,
     line: u32,
-    /// Why it is not ready, and what to do.
+    /// Why the server is not ready, and what to do.
     about: Option<String>,
 }
 
-pub(super) async fn run(parts: &Parts, args: &List) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(parts: &Parts, args: &ListArgs) -> anyhow::Result<ExitCode> {
     let health = if args.no_check {
         None
     } else {
-        parts.gateway.settle(PATIENCE).await;
+        parts.gateway.start_all(PATIENCE).await;
         Some(parts.gateway.health())
     };
     let rows = rows(parts, health.as_deref());
@@ -43,20 +45,22 @@ pub(super) async fn run(parts: &Parts, args: &List) -> anyhow::Result<ExitCode> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// Every server that some file names, used or not. `health` is what was found out by starting
-/// them.
+/// Returns a row for every server that a file names, enabled or not. `health` is the result of
+/// starting them.
 fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
-    let found = &parts.found;
+    let found = &parts.named_servers;
     let all = found.servers.iter().chain(&found.waiting);
     let mut rows: Vec<Row> = all.map(|server| row(server, health)).collect();
-    for (name, why) in parts.gateway.refusals() {
+    for (name, why) in parts.gateway.list_start_refusals() {
         let used = rows.iter_mut().find(|row| row.name == name.as_str() && row.state == UNCHECKED);
         if let Some(row) = used {
             (row.state, row.about) = ("refused", Some(why));
         }
     }
     for problem in &found.problems {
-        let (Effect::LeftOut, Some(name)) = (problem.effect, &problem.server) else { continue };
+        let (ProblemEffect::LeftOut, Some(name)) = (problem.effect, &problem.server) else {
+            continue;
+        };
         if rows.iter().any(|row| row.name == *name) {
             continue;
         }
@@ -74,14 +78,14 @@ fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
     rows
 }
 
-fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
+fn row(found: &DiscoveredServer, health: Option<&[ServerHealth]>) -> Row {
     let name = found.config.name.to_string();
     let health = health.filter(|_| found.pending.is_none());
     let health = health.and_then(|all| all.iter().find(|health| health.name == name));
     let (state, about) = match (&found.off, health) {
         (Some(why), _) => ("disabled", Some(why.clone())),
         (None, None) => match &found.pending {
-            Some(pending) => ("waiting", Some(why_waiting(pending, &name))),
+            Some(pending) => ("waiting", Some(explain_waiting(pending, &name))),
             None => (UNCHECKED, None),
         },
         (None, Some(health)) => {
@@ -89,7 +93,7 @@ fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
             about.extend(health.problems.iter().cloned());
             if health.held > 0 {
                 about.push(format!(
-                    "{} of its tools wait for approval; look at them with `codexec servers \
+                    "{} of its tools wait for approval; review them with `codexec servers \
                      approve {name}`",
                     health.held
                 ));
@@ -117,27 +121,27 @@ fn row(found: &Found, health: Option<&[ServerHealth]>) -> Row {
     }
 }
 
-/// Why a server waits, and what to do.
-pub(crate) fn why_waiting(pending: &PendingEntry, name: &str) -> String {
+/// Explains why a server waits, and what to do.
+pub(crate) fn explain_waiting(pending: &PendingEntry, name: &str) -> String {
     let why = match pending.is_change() {
-        true => "its entry is not the one that you approved",
+        true => "its entry has changed since you approved it",
         false => "a project names it, and you have not approved it",
     };
-    format!("{why}; look at it with `codexec servers approve {name}`")
+    format!("{why}; review it with `codexec servers approve {name}`")
 }
 
 fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
-    let problem = |problem: &codexec_gateway::Problem| {
+    let problem = |problem: &codexec_gateway::ConfigProblem| {
         json!({
             "file": problem.file,
             "line": problem.line,
             "client": problem.client.name(),
             "server": problem.server,
             "what": problem.what,
-            "is_left_out": problem.effect == Effect::LeftOut,
+            "is_left_out": problem.effect == ProblemEffect::LeftOut,
         })
     };
-    let problems: Vec<_> = parts.found.problems.iter().map(problem).collect();
+    let problems: Vec<_> = parts.named_servers.problems.iter().map(problem).collect();
     let list = json!({"servers": rows, "problems": problems});
     writeln!(std::io::stdout(), "{list}")?;
     Ok(())
@@ -146,7 +150,7 @@ fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
 fn print_text(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     if rows.is_empty() {
-        writeln!(out, "no file names a server; name one with `codexec servers add`")?;
+        writeln!(out, "no file names a server; add one with `codexec servers add`")?;
     } else {
         let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(4).max(4);
         writeln!(out, "{:width$}  {:9}  {:11}  TOOLS  WHERE", "NAME", "TRANSPORT", "STATE")?;
@@ -160,7 +164,7 @@ fn print_text(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
     let told: Vec<String> = rows
         .iter()
         .filter_map(|row| Some(format!("{}: {}", row.name, row.about.as_ref()?)))
-        .chain(parts.found.problems.iter().map(ToString::to_string))
+        .chain(parts.named_servers.problems.iter().map(ToString::to_string))
         .collect();
     if !told.is_empty() {
         writeln!(out)?;

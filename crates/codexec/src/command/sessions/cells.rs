@@ -1,59 +1,61 @@
+//! Splits input lines into cells.
+
 use codexec_types::Language;
 
-/// Lines on their way to be cells.
-pub(super) struct Cells {
+/// Collects input lines into cells.
+pub(super) struct CellSplitter {
     language: Language,
-    /// A person types them, and waits for the answer to each.
+    /// True if a person types the lines at a terminal.
     is_typed: bool,
-    held: Vec<String>,
+    pending: Vec<String>,
     blanks: usize,
 }
 
-impl Cells {
-    pub(super) fn new(language: Language, is_typed: bool) -> Cells {
-        Cells { language, is_typed, held: Vec::new(), blanks: 0 }
+impl CellSplitter {
+    pub(super) fn new(language: Language, is_typed: bool) -> CellSplitter {
+        CellSplitter { language, is_typed, pending: Vec::new(), blanks: 0 }
     }
 
-    /// Whether the next line belongs to a cell that has begun.
-    pub(super) fn is_begun(&self) -> bool {
-        !self.held.is_empty()
+    /// Returns true if the next line continues a cell.
+    pub(super) fn has_pending(&self) -> bool {
+        !self.pending.is_empty()
     }
 
-    /// The cell that is complete with this line.
+    /// Adds a line. Returns the cell that is now complete.
     pub(super) fn push(&mut self, line: &str) -> Option<String> {
-        if self.is_typed { self.typed(line) } else { self.piped(line) }
+        if self.is_typed { self.push_typed(line) } else { self.push_piped(line) }
     }
 
-    /// What is left at the end.
-    pub(super) fn rest(&mut self) -> Option<String> {
+    /// Returns the unfinished cell, if any.
+    pub(super) fn take_rest(&mut self) -> Option<String> {
         self.blanks = 0;
-        let held = std::mem::take(&mut self.held);
-        (!held.is_empty()).then(|| held.join("\n"))
+        let pending = std::mem::take(&mut self.pending);
+        (!pending.is_empty()).then(|| pending.join("\n"))
     }
 
-    fn typed(&mut self, line: &str) -> Option<String> {
+    fn push_typed(&mut self, line: &str) -> Option<String> {
         if line.trim().is_empty() {
-            return self.rest();
+            return self.take_rest();
         }
-        let goes_on = self.is_begun() || self.begins_block(line);
-        self.held.push(line.to_owned());
-        if goes_on { None } else { self.rest() }
+        let goes_on = self.has_pending() || self.starts_block(line);
+        self.pending.push(line.to_owned());
+        if goes_on { None } else { self.take_rest() }
     }
 
-    fn piped(&mut self, line: &str) -> Option<String> {
+    fn push_piped(&mut self, line: &str) -> Option<String> {
         if line.trim().is_empty() {
-            self.blanks += usize::from(self.is_begun());
+            self.blanks += usize::from(self.has_pending());
             return None;
         }
         let goes_on = self.blanks == 0 || line.starts_with([' ', '\t', '}', ')', ']']);
-        let done = if goes_on { None } else { self.rest() };
+        let done = if goes_on { None } else { self.take_rest() };
         let blanks = std::mem::take(&mut self.blanks);
-        self.held.extend(std::iter::repeat_n(String::new(), blanks));
-        self.held.push(line.to_owned());
+        self.pending.extend(std::iter::repeat_n(String::new(), blanks));
+        self.pending.push(line.to_owned());
         done
     }
 
-    fn begins_block(&self, line: &str) -> bool {
+    fn starts_block(&self, line: &str) -> bool {
         let line = line.trim_end();
         let is_shell = self.language == Language::Bash;
         let word = line.rsplit([' ', ';']).next().unwrap_or_default();
@@ -69,14 +71,14 @@ mod tests {
 
     #[track_caller]
     fn check(language: Language, is_typed: bool, lines: &[&str], expected: &[&str]) {
-        let mut cells = Cells::new(language, is_typed);
+        let mut cells = CellSplitter::new(language, is_typed);
         let mut found: Vec<String> = lines.iter().filter_map(|line| cells.push(line)).collect();
-        found.extend(cells.rest());
+        found.extend(cells.take_rest());
         assert_eq!(found, expected);
     }
 
     #[test]
-    fn a_typed_line_is_a_cell_unless_it_begins_a_block() {
+    fn a_typed_line_is_a_cell_unless_it_starts_a_block() {
         let python = ["x = 1", "", "def f():", "  return 2", "", "f()"];
         check(Language::Python, true, &python, &["x = 1", "def f():\n  return 2", "f()"]);
         check(Language::JavaScript, true, &["f({", "a})", ""], &["f({\na})"]);
@@ -91,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn piped_cells_have_empty_lines_between_them() {
+    fn empty_lines_separate_piped_cells() {
         let python = ["", "def f():", "  a", "", "", "  b", "", "f()", "g()", "", ""];
         check(Language::Python, false, &python, &["def f():\n  a\n\n\n  b", "f()\ng()"]);
         check(Language::JavaScript, false, &["f({", "", "});", " ", "1"], &["f({\n\n});", "1"]);

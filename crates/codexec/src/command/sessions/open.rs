@@ -6,97 +6,102 @@ use codexec_types::Language;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
-use super::super::own::{Own, Refused};
-use super::super::shown::field;
-use super::super::{given, ran};
-use super::cells::Cells;
-use crate::cli::sessions::Open;
+use super::super::own_functions::{FunctionError, OwnFunctions};
+use super::super::terminal_text::field;
+use super::super::{arguments, execution_output};
+use super::cells::CellSplitter;
+use crate::cli::sessions::OpenArgs;
 use crate::parts::Parts;
 
-/// One session, from its first cell to the end of the input.
-struct Desk {
-    own: Own,
+/// A session that the user types into, from its first cell to the end of the input.
+struct InteractiveSession {
+    own: OwnFunctions,
     session: String,
     timeout_ms: Option<u64>,
     as_json: bool,
     has_failed: bool,
 }
 
-/// Whether there is somebody to send more to.
+/// The state of the session after a cell.
 #[derive(PartialEq)]
-enum After {
-    GoOn,
-    Over,
+enum AfterCell {
+    Open,
+    Ended,
 }
 
-pub(super) async fn run(mut parts: Parts, args: Open) -> anyhow::Result<ExitCode> {
-    let language = given::language(&args.language)?;
-    let working_dir = args.working_dir.as_deref().map(given::working_dir).transpose()?;
+pub(super) async fn run(mut parts: Parts, args: OpenArgs) -> anyhow::Result<ExitCode> {
+    let language = arguments::parse_language(&args.language)?;
+    let working_dir = args.working_dir.as_deref().map(arguments::absolute_dir).transpose()?;
     parts.allow_working_dir(working_dir.clone());
-    let own = Own::new(parts)?;
-    let asked = json!({"language": language.name(), "working_dir": working_dir});
-    let session = match own.ask("start_session", asked).await {
+    let own = OwnFunctions::new(parts)?;
+    let args_json = json!({"language": language.name(), "working_dir": working_dir});
+    let session = match own.call("start_session", args_json).await {
         Ok(owned) => field(&owned.value, "session_id"),
-        Err(refused) => {
+        Err(error) => {
             own.app.shutdown().await;
-            return refused.exit_code();
+            return error.exit_code();
         }
     };
-    let timeout_ms = given::milliseconds(args.timeout);
-    let mut desk = Desk { own, session, timeout_ms, as_json: args.json, has_failed: false };
-    let done = desk.work(language).await;
-    // Shutting down would end it too, but this end has the right reason.
-    let closed = json!({"session_id": desk.session});
-    let _ = desk.own.ask("close_session", closed).await;
-    desk.own.app.shutdown().await;
+    let timeout_ms = arguments::milliseconds(args.timeout);
+    let mut interactive =
+        InteractiveSession { own, session, timeout_ms, as_json: args.json, has_failed: false };
+    let done = interactive.work(language).await;
+    // Shutting down would end the session too, but record another reason.
+    let closed = json!({"session_id": interactive.session});
+    let _ = interactive.own.call("close_session", closed).await;
+    interactive.own.app.shutdown().await;
     done?;
-    Ok(if desk.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if interactive.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-impl Desk {
+impl InteractiveSession {
     async fn work(&mut self, language: Language) -> anyhow::Result<()> {
         let is_typed = std::io::stdin().is_terminal();
-        let mut cells = Cells::new(language, is_typed);
-        let mut lines = lines();
+        let mut cells = CellSplitter::new(language, is_typed);
+        let mut lines = read_lines();
         if is_typed {
             writeln!(std::io::stderr(), "a {language} session; Ctrl-D ends it")?;
         }
         loop {
             if is_typed {
-                let prompt = if cells.is_begun() { "... " } else { ">>> " };
+                let prompt = if cells.has_pending() { "... " } else { ">>> " };
                 write!(std::io::stderr(), "{prompt}")?;
             }
             let line = tokio::select! {
                 line = lines.recv() => line.transpose().context("standard input is not UTF-8")?,
                 _ = tokio::signal::ctrl_c(), if is_typed => {
-                    cells.rest();
+                    cells.take_rest();
                     writeln!(std::io::stderr())?;
                     continue;
                 }
             };
             let Some(line) = line else { break };
             if let Some(cell) = cells.push(&line)
-                && self.send(cell).await? == After::Over
+                && self.send(cell).await? == AfterCell::Ended
             {
                 return Ok(());
             }
         }
-        if let Some(cell) = cells.rest() {
+        if let Some(cell) = cells.take_rest() {
             self.send(cell).await?;
         }
         Ok(())
     }
 
-    async fn send(&mut self, code: String) -> anyhow::Result<After> {
-        let asked =
+    async fn send(&mut self, code: String) -> anyhow::Result<AfterCell> {
+        let args_json =
             json!({"session_id": self.session, "code": code, "timeout_ms": self.timeout_ms});
-        let owned = match self.own.ask("send_to_session", asked).await {
+        let owned = match self.own.call("send_to_session", args_json).await {
             Ok(owned) => owned,
-            Err(Refused { code, message }) => {
+            Err(FunctionError { code, message }) => {
                 self.has_failed = true;
                 writeln!(std::io::stderr(), "{message}")?;
-                // Another cell may be fine; a session that is gone is gone.
-                return Ok(if code.starts_with("SESSION_") { After::Over } else { After::GoOn });
+                // Another cell may succeed, unless the session itself has ended.
+                return Ok(if code.starts_with("SESSION_") {
+                    AfterCell::Ended
+                } else {
+                    AfterCell::Open
+                });
             }
         };
         self.has_failed |= owned.is_failure;
@@ -104,9 +109,9 @@ impl Desk {
         match owned.value.get("session_ended").and_then(Value::as_str) {
             Some(reason) => {
                 writeln!(std::io::stderr(), "the session has ended: {reason}")?;
-                Ok(After::Over)
+                Ok(AfterCell::Ended)
             }
-            None => Ok(After::GoOn),
+            None => Ok(AfterCell::Open),
         }
     }
 
@@ -115,16 +120,16 @@ impl Desk {
             writeln!(std::io::stdout(), "{value}")?;
             return Ok(());
         }
-        ran::print(value)?;
+        execution_output::print(value)?;
         if images > 0 {
-            writeln!(std::io::stderr(), "[{images} pictures]")?;
+            writeln!(std::io::stderr(), "[{images} images]")?;
         }
         Ok(())
     }
 }
 
-/// Read in a thread of its own: nothing else can wait for a terminal.
-fn lines() -> mpsc::Receiver<std::io::Result<String>> {
+/// Reads stdin in a thread: a terminal cannot be read asynchronously.
+fn read_lines() -> mpsc::Receiver<std::io::Result<String>> {
     let (sender, receiver) = mpsc::channel(1);
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {

@@ -1,4 +1,4 @@
-//! `codexec tools stats`: the reason for all this, in numbers.
+//! `codexec tools stats`: the tokens that codexec saves.
 
 use std::io::Write as _;
 
@@ -7,22 +7,22 @@ use serde_json::json;
 
 use crate::parts::Parts;
 
-/// Good enough for every tokenizer to be told the order of magnitude, and the same for all.
+/// A rough average over tokenizers, enough to show the order of magnitude.
 const CHARACTERS_PER_TOKEN: usize = 4;
 const BAR: usize = 30;
 
 pub(super) async fn print(parts: &Parts, as_json: bool) -> anyhow::Result<()> {
-    let costs = parts.gateway.costs(&parts.config.policy.tools).await;
+    let costs = parts.gateway.measure_costs(&parts.config.policy.tools).await;
     let tools: usize = costs.iter().map(|cost| cost.tools).sum();
-    let all = tokens(costs.iter().map(|cost| cost.characters).sum());
-    let (own_tools, own_characters) = codexec_server::mcp::listed_tools();
-    let own = tokens(own_characters);
+    let all = count_tokens(costs.iter().map(|cost| cost.characters).sum());
+    let (own_tools, own_characters) = codexec_server::mcp::measure_tool_list();
+    let own = count_tokens(own_characters);
     let mut out = std::io::stdout();
     if as_json {
         let servers: Vec<_> = costs
             .iter()
             .map(|cost| {
-                let tokens = tokens(cost.characters);
+                let tokens = count_tokens(cost.characters);
                 json!({"server": cost.server, "tools": cost.tools, "tokens": tokens})
             })
             .collect();
@@ -32,7 +32,7 @@ pub(super) async fn print(parts: &Parts, as_json: bool) -> anyhow::Result<()> {
             "tokens": all,
             "listed_tools": own_tools,
             "listed_tokens": own,
-            "saved": saved(all, own),
+            "saved": saved_share(all, own),
         });
         writeln!(out, "{stats}")?;
         return Ok(());
@@ -40,18 +40,18 @@ pub(super) async fn print(parts: &Parts, as_json: bool) -> anyhow::Result<()> {
     for line in table(costs) {
         writeln!(out, "{line}")?;
     }
-    writeln!(out, "{tools} tools cost about {} tokens when each is listed.", grouped(all))?;
+    writeln!(out, "{tools} tools cost about {} tokens if each is listed.", group_digits(all))?;
     writeln!(
         out,
         "codexec lists {own_tools} instead: about {} tokens, {:.1} % less.",
-        grouped(own),
-        saved(all, own) * 100.0
+        group_digits(own),
+        saved_share(all, own) * 100.0
     )?;
-    writeln!(out, "(A token is taken for {CHARACTERS_PER_TOKEN} characters of JSON.)")?;
+    writeln!(out, "(One token is counted as {CHARACTERS_PER_TOKEN} characters of JSON.)")?;
     Ok(())
 }
 
-/// Dearest first.
+/// Formats a table with a bar for each server, most tokens first.
 fn table(mut costs: Vec<ServerCost>) -> Vec<String> {
     costs.sort_by_key(|cost| std::cmp::Reverse(cost.characters));
     let most = costs.first().map_or(1, |cost| cost.characters.max(1));
@@ -59,7 +59,7 @@ fn table(mut costs: Vec<ServerCost>) -> Vec<String> {
     let head = format!("{:<width$}  {:>5}  {:>8}", "server", "tools", "tokens");
     let lines = costs.iter().map(|cost| {
         let bar = "█".repeat((cost.characters * BAR).div_ceil(most));
-        let count = grouped(tokens(cost.characters));
+        let count = group_digits(count_tokens(cost.characters));
         format!("{:<width$}  {:>5}  {count:>8}  {bar}", cost.server, cost.tools)
             .trim_end()
             .to_owned()
@@ -67,17 +67,17 @@ fn table(mut costs: Vec<ServerCost>) -> Vec<String> {
     std::iter::once(head).chain(lines).collect()
 }
 
-fn tokens(characters: usize) -> usize {
+fn count_tokens(characters: usize) -> usize {
     characters / CHARACTERS_PER_TOKEN
 }
 
-/// The share of the tokens that nobody has to pay; nothing is saved where there is nothing.
-fn saved(all: usize, own: usize) -> f64 {
+/// Returns the share of tokens that codexec saves; 0 if there are no tools.
+fn saved_share(all: usize, own: usize) -> f64 {
     if all == 0 { 0.0 } else { 1.0 - own as f64 / all as f64 }
 }
 
-/// `12345` as `12,345`.
-fn grouped(number: usize) -> String {
+/// Formats `12345` as `12,345`.
+fn group_digits(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (at, digit) in digits.chars().enumerate() {
@@ -95,12 +95,12 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped() {
-        let actual = [0, 999, 1_000, 1_234_567].map(grouped);
+        let actual = [0, 999, 1_000, 1_234_567].map(group_digits);
         assert_eq!(actual, ["0", "999", "1,000", "1,234,567"]);
     }
 
     #[test]
-    fn the_dearest_comes_first_and_fills_the_bar() {
+    fn the_most_expensive_server_comes_first() {
         let cost = |server: &str, tools, characters| ServerCost {
             server: server.to_owned(),
             tools,

@@ -1,4 +1,4 @@
-//! What the users of the systems that we replace have set, as our own settings would say it.
+//! Settings that the user has set for a seed, translated into codexec's settings.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -7,105 +7,109 @@ use codexec_server::{Toolset, Toolsets};
 use serde_json::Value as Json;
 use toml::{Table, Value};
 
-use super::Place;
-use super::files::{BadFile, SettingsFile, files};
-use super::form::BadValue;
-use super::table::{Here, SYSTEMS, Setting, Source, settings};
+use super::HostEnvironment;
+use super::settings_files::{SettingsFile, SettingsFileError, read_files};
+use super::table::{SYSTEMS, SeedSetting, SettingMeaning, SettingSource, settings};
+use super::value_format::InvalidValue;
 
-/// A setting of theirs that is set.
-pub(crate) struct Given {
-    pub(crate) setting: &'static Setting,
+/// The value of a seed's setting, as the user set it.
+pub(crate) struct SeedValue {
+    pub(crate) setting: &'static SeedSetting,
     pub(crate) value: Json,
-    /// The file that has it, if it is not a variable.
+    /// The file with this value; `None` for an environment variable.
     pub(crate) file: Option<PathBuf>,
 }
 
-/// Settings that count where ours say nothing.
+/// Settings from seeds, used where `config.toml` has none.
 #[derive(Debug, Default)]
-pub(crate) struct Inherited {
+pub(crate) struct InheritedSettings {
     table: Table,
-    /// Which of theirs each of ours was taken from.
+    /// The seed's setting from which each of codexec's settings was taken.
     origins: BTreeMap<&'static str, String>,
-    /// Files that name servers.
+    /// Server files that the seeds' settings name.
     pub(crate) servers: Vec<PathBuf>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum InheritError {
     #[error("{origin} {why}")]
-    Value { origin: String, why: BadValue },
+    Value { origin: String, why: InvalidValue },
     #[error(transparent)]
-    File(#[from] BadFile),
+    File(#[from] SettingsFileError),
 }
 
-/// What a project's file may say: it takes away, or is bounded by what others say.
+/// The keys that count in a project's file. They narrow, or other settings bound them.
 const FOR_PROJECTS: [&str; 4] = [
     "security.defaultTimeoutMs",
     "security.allowedTools",
     "executors.typescript.enabled",
     "executors.python.enabled",
 ];
-/// A value is shown no longer than this.
-const SHOWN_CHARS: usize = 80;
-/// The longest that a request of this toolset may ask for.
+/// Longer values are cut in messages.
+const MAX_SHOWN_CHARS: usize = 80;
+/// The longest timeout that MCPProxy accepts in a request.
 const MAX_PROXY_MS: i64 = 600_000;
-/// What our own settings have.
+/// The default of `limits.max-timeout-ms`.
 const USUAL_MAX_MS: i64 = 300_000;
 
-impl Inherited {
-    /// `discovers`: whether files of other programs are looked at.
+impl InheritedSettings {
+    /// Reads all seeds' variables, and the files of the chosen ones if `discovers`.
     pub(crate) fn read(
         toolsets: &Toolsets,
-        place: &Place,
+        host: &HostEnvironment,
         discovers: bool,
         has_project_files: bool,
-    ) -> Result<Inherited, InheritError> {
-        let mut inherited = Inherited::default();
+    ) -> Result<InheritedSettings, InheritError> {
+        let mut inherited = InheritedSettings::default();
         for (system, _) in SYSTEMS {
             let is_chosen = toolsets.has(system);
             let files = match is_chosen && discovers {
-                true => files(system, place, has_project_files)?,
+                true => read_files(system, host, has_project_files)?,
                 false => Vec::new(),
             };
-            for given in given(system, place, &files, is_chosen) {
-                inherited.take(&given, place)?;
+            for value in collect_values(system, host, &files, is_chosen) {
+                inherited.apply(&value, host)?;
             }
             if is_chosen {
-                inherited.complete(system, &files);
+                inherited.apply_defaults(system, &files);
             }
         }
         Ok(inherited)
     }
 
-    /// What it is here, if it is anything.
-    pub(crate) fn take(&mut self, given: &Given, place: &Place) -> Result<(), InheritError> {
-        match &given.setting.here {
-            Here::Keys(keys, form) => {
-                let value = form.read(&given.value, place);
-                let value =
-                    value.map_err(|why| InheritError::Value { origin: given.shown(), why })?;
+    /// Translates one value, if it has a meaning in codexec.
+    pub(crate) fn apply(
+        &mut self,
+        seed_value: &SeedValue,
+        host: &HostEnvironment,
+    ) -> Result<(), InheritError> {
+        match &seed_value.setting.meaning {
+            SettingMeaning::Keys(keys, format) => {
+                let value = format.read(&seed_value.value, host);
+                let value = value
+                    .map_err(|why| InheritError::Value { origin: seed_value.describe(), why })?;
                 if let Some(value) = value {
                     for key in *keys {
-                        self.set(key, value.clone(), given.origin());
+                        self.set(key, value.clone(), seed_value.origin());
                     }
                 }
             }
-            Here::Used(_) if given.setting.name == "mcpConfigPath" => {
-                let path = given.value.as_str().map(|path| place.expanded(path.as_ref()));
+            SettingMeaning::Used(_) if seed_value.setting.name == "mcpConfigPath" => {
+                let path = seed_value.value.as_str().map(|path| host.expand_home(path.as_ref()));
                 self.servers.extend(path.filter(|path| path.is_absolute() && path.exists()));
             }
-            Here::Used(_) | Here::Nothing(_) => {}
+            SettingMeaning::Used(_) | SettingMeaning::Ignored(_) => {}
         }
         Ok(())
     }
 
-    /// What follows from a toolset and from a file that is there, whatever is in it.
-    pub(crate) fn complete(&mut self, system: Toolset, files: &[SettingsFile]) {
+    /// Sets what follows from the chosen toolset, and from the existence of its file.
+    pub(crate) fn apply_defaults(&mut self, system: Toolset, files: &[SettingsFile]) {
         match system {
             Toolset::Mcpproxy => {
                 if let Some(file) = files.first() {
                     let origin = file.path.display().to_string();
-                    // It has to be enabled where there is a file that could.
+                    // MCPProxy's default: disabled unless the file enables it.
                     self.set("mcpproxy.enabled", Value::Boolean(false), origin.clone());
                     let scripts = file.path.with_file_name("scripts").display().to_string();
                     self.set("mcpproxy.scripts", Value::String(scripts), origin);
@@ -125,12 +129,12 @@ impl Inherited {
         }
     }
 
-    /// Settings of ours, as a file would have them.
+    /// Returns the translated settings in the shape of `config.toml`.
     pub(crate) fn table(&self) -> &Table {
         &self.table
     }
 
-    /// What a setting of ours was taken from.
+    /// Returns the seed's setting from which `key` was taken.
     pub(crate) fn origin(&self, key: &str) -> Option<&str> {
         self.origins.get(key).map(String::as_str)
     }
@@ -140,7 +144,8 @@ impl Inherited {
         self.table.get(table)?.get(key)
     }
 
-    /// The first word counts, except that every system may take languages away.
+    /// Sets `path` if it is not set yet. `languages.enabled` is intersected instead: every seed may
+    /// remove languages.
     fn set(&mut self, path: &'static str, value: Value, origin: String) {
         let Some((name, key)) = path.split_once('.') else { return };
         let table = self.table.entry(name).or_insert_with(|| Value::Table(Table::new()));
@@ -159,38 +164,41 @@ impl Inherited {
     }
 }
 
-/// All of one system that are set; variables first. Bare ones count if it `is_chosen`.
-pub(crate) fn given(
+/// Collects all values of one seed, variables first. Bare variables count if it `is_chosen`.
+pub(crate) fn collect_values(
     system: Toolset,
-    place: &Place,
+    host: &HostEnvironment,
     files: &[SettingsFile],
     is_chosen: bool,
-) -> Vec<Given> {
-    let counts = |source| source == Source::Variable || (source == Source::Bare && is_chosen);
+) -> Vec<SeedValue> {
+    let counts =
+        |source| source == SettingSource::Variable || (source == SettingSource::Bare && is_chosen);
     let all = settings(system);
     let variables = all.iter().filter(|setting| counts(setting.source)).filter_map(|setting| {
-        let value = (place.variable)(setting.name).filter(|value| !value.is_empty())?;
-        Some(Given { setting, value: Json::String(value), file: None })
+        let value = (host.variable)(setting.name).filter(|value| !value.is_empty())?;
+        Some(SeedValue { setting, value: Json::String(value), file: None })
     });
     let keys = files.iter().flat_map(|file| {
-        let is_open = |setting: &&Setting| !file.is_project || FOR_PROJECTS.contains(&setting.name);
-        let keys = all.iter().filter(|setting| setting.source == Source::Key).filter(is_open);
+        let is_open =
+            |setting: &&SeedSetting| !file.is_project || FOR_PROJECTS.contains(&setting.name);
+        let keys =
+            all.iter().filter(|setting| setting.source == SettingSource::Key).filter(is_open);
         keys.filter_map(|setting| {
-            let value = at(&file.value, setting.name)?.clone();
-            Some(Given { setting, value, file: Some(file.path.clone()) })
+            let value = value_at(&file.value, setting.name)?.clone();
+            Some(SeedValue { setting, value, file: Some(file.path.clone()) })
         })
     });
     variables.chain(keys).collect()
 }
 
-/// What stands at `a.b.c`; null is nothing.
-fn at<'a>(value: &'a Json, path: &str) -> Option<&'a Json> {
+/// Returns the value at the path `a.b.c`; null counts as missing.
+fn value_at<'a>(value: &'a Json, path: &str) -> Option<&'a Json> {
     let found = path.split('.').try_fold(value, |value, key| value.get(key));
     found.filter(|value| !value.is_null())
 }
 
-impl Given {
-    /// Where it stands.
+impl SeedValue {
+    /// Returns the variable, or the file and key.
     pub(crate) fn origin(&self) -> String {
         match &self.file {
             None => self.setting.name.to_owned(),
@@ -198,16 +206,16 @@ impl Given {
         }
     }
 
-    /// The same with its value.
-    pub(crate) fn shown(&self) -> String {
+    /// Returns the origin with the value, for messages.
+    pub(crate) fn describe(&self) -> String {
         let value = match &self.value {
             Json::String(text) => format!("{text:?}"),
             other => other.to_string(),
         };
         let name = self.setting.name;
-        let mut value: String = value.chars().take(SHOWN_CHARS).collect();
+        let mut value: String = value.chars().take(MAX_SHOWN_CHARS).collect();
         if let (Json::String(text), true) = (&self.value, self.setting.source.is_variable())
-            && text.len() < SHOWN_CHARS
+            && text.len() < MAX_SHOWN_CHARS
             && text.chars().all(|c| c.is_ascii_graphic())
         {
             value.clone_from(text);

@@ -1,5 +1,5 @@
-//! Every setting of the systems that we replace, and what it is here. The page
-//! docs/reference/seed-settings.md is made from it.
+//! Every setting of the seeds, and its meaning in codexec. docs/reference/seed-settings.md is
+//! generated from this table.
 
 mod code_execution_mode;
 mod code_executor;
@@ -8,39 +8,39 @@ mod mcpproxy;
 
 use codexec_server::Toolset;
 
-use super::form::Form;
+use super::value_format::ValueFormat;
 
-/// One setting of theirs.
-pub(crate) struct Setting {
+/// One setting of a seed.
+pub(crate) struct SeedSetting {
     pub(crate) name: &'static str,
-    pub(crate) source: Source,
-    pub(crate) here: Here,
+    pub(crate) source: SettingSource,
+    pub(crate) meaning: SettingMeaning,
 }
 
-/// Where it is set, and when it counts.
+/// The source of a seed's setting, which decides when it counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
-    /// A variable that only this system has: it counts whenever it is set.
+pub(crate) enum SettingSource {
+    /// A variable with a name that only this seed uses. Counts whenever it is set.
     Variable,
-    /// A variable that means something else to other programs: it counts when this system's
-    /// toolset is chosen.
+    /// A variable whose name other programs use too. Counts if this seed's toolset is chosen.
     Bare,
-    /// In the system's own file, which is read when its toolset is chosen.
+    /// A key of the seed's own file, which is read if its toolset is chosen.
     Key,
-    /// In an entry of a file that names servers.
+    /// A key of a server's entry.
     Entry,
 }
 
-pub(crate) enum Here {
-    /// Settings of ours that get its value.
-    Keys(&'static [&'static str], Form),
-    /// What else it does here.
+/// The effect of a seed's setting in codexec.
+pub(crate) enum SettingMeaning {
+    /// Sets these settings of codexec.
+    Keys(&'static [&'static str], ValueFormat),
+    /// Has another effect, described here.
     Used(&'static str),
-    /// Why it does nothing here.
-    Nothing(&'static str),
+    /// Has no effect, for this reason.
+    Ignored(&'static str),
 }
 
-/// The systems, as they are told apart here: by the toolset that stands for each.
+/// The seeds: the toolset that stands for each, and its title.
 pub(crate) const SYSTEMS: [(Toolset, &str); 4] = [
     (Toolset::CodeExecutor, "Code Executor MCP"),
     (Toolset::Codexec, "CodeExec MCP"),
@@ -48,8 +48,8 @@ pub(crate) const SYSTEMS: [(Toolset, &str); 4] = [
     (Toolset::Mcpproxy, "MCPProxy"),
 ];
 
-/// All of one system; where two are for one of ours, the first that is set counts.
-pub(crate) fn settings(system: Toolset) -> &'static [Setting] {
+/// Returns all settings of one seed. If two set the same key, the first one that is set counts.
+pub(crate) fn settings(system: Toolset) -> &'static [SeedSetting] {
     match system {
         Toolset::Codexec => codexec::SETTINGS,
         Toolset::CodeExecutor => code_executor::SETTINGS,
@@ -59,38 +59,38 @@ pub(crate) fn settings(system: Toolset) -> &'static [Setting] {
     }
 }
 
-const fn variable(name: &'static str, here: Here) -> Setting {
-    Setting { name, source: Source::Variable, here }
+const fn variable(name: &'static str, meaning: SettingMeaning) -> SeedSetting {
+    SeedSetting { name, source: SettingSource::Variable, meaning }
 }
 
-const fn bare(name: &'static str, here: Here) -> Setting {
-    Setting { name, source: Source::Bare, here }
+const fn bare(name: &'static str, meaning: SettingMeaning) -> SeedSetting {
+    SeedSetting { name, source: SettingSource::Bare, meaning }
 }
 
-const fn key(name: &'static str, here: Here) -> Setting {
-    Setting { name, source: Source::Key, here }
+const fn key(name: &'static str, meaning: SettingMeaning) -> SeedSetting {
+    SeedSetting { name, source: SettingSource::Key, meaning }
 }
 
-const fn entry(name: &'static str, here: Here) -> Setting {
-    Setting { name, source: Source::Entry, here }
+const fn entry(name: &'static str, meaning: SettingMeaning) -> SeedSetting {
+    SeedSetting { name, source: SettingSource::Entry, meaning }
 }
 
-impl Source {
+impl SettingSource {
     pub(crate) fn is_variable(self) -> bool {
-        matches!(self, Source::Variable | Source::Bare)
+        matches!(self, SettingSource::Variable | SettingSource::Bare)
     }
 }
 
-impl Setting {
-    /// What it is here, as a line of the reference.
-    pub(crate) fn meaning(&self) -> String {
-        match &self.here {
-            Here::Keys(keys, form) => {
+impl SeedSetting {
+    /// Describes the meaning in one line for the reference page.
+    pub(crate) fn describe(&self) -> String {
+        match &self.meaning {
+            SettingMeaning::Keys(keys, format) => {
                 let keys: Vec<String> = keys.iter().map(|key| format!("`{key}`")).collect();
-                format!("{}: {form}", keys.join(", "))
+                format!("{}: {format}", keys.join(", "))
             }
-            Here::Used(how) => (*how).to_owned(),
-            Here::Nothing(why) => format!("no effect: {why}"),
+            SettingMeaning::Used(how) => (*how).to_owned(),
+            SettingMeaning::Ignored(why) => format!("no effect: {why}"),
         }
     }
 }

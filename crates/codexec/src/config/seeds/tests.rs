@@ -3,31 +3,31 @@ use codexec_server::OutputMode;
 use super::*;
 
 fn read(text: &str) -> Result<Seeds, String> {
-    let place = Place {
+    let host = HostEnvironment {
         cores: 2,
         user_home: Some("/home/ann".into()),
-        state: "/home/ann/.codexec".into(),
-        here: None,
+        state_dir: "/home/ann/.codexec".into(),
+        current_dir: None,
         variable: |_| None,
     };
-    let file: File = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-    let config = super::super::Config::new(&file, &place).map_err(|error| error.to_string())?;
+    let file: ConfigFile = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+    let config = super::super::Config::new(&file, &host).map_err(|error| error.to_string())?;
     Ok(config.seeds)
 }
 
 #[track_caller]
-fn refused(text: &str, expected: &str) {
+fn check_refused(text: &str, expected: &str) {
     assert_eq!(read(text).expect_err("refused"), expected);
 }
 
 #[test]
-fn without_settings_the_toolsets_are_as_their_systems() {
+fn the_defaults_are_those_of_the_seeds() {
     let seeds = read("").expect("valid");
     assert_eq!(format!("{seeds:?}"), format!("{:?}", Seeds::default()));
 }
 
 #[test]
-fn each_setting_is_its_own() {
+fn settings_are_read_independently() {
     let seeds = read(
         "[code-executor]\nprojects = ['~/work', '/srv']\naudit = true\n\
          allowed-tools = ['mcp__time__*']\n\
@@ -49,20 +49,20 @@ fn each_setting_is_its_own() {
     assert_eq!(proxy.scripts.as_deref(), Some(Path::new("/home/ann/s")));
 }
 
-/// Nothing that a toolset starts with is more than anybody may ask for.
+/// A toolset's default timeouts stay below the common maximum.
 #[test]
-fn the_common_ceiling_holds() {
+fn the_common_maximum_applies() {
     let seeds = read("[limits]\nmax-timeout-ms = 20000").expect("valid");
     let timeouts = [seeds.bridge.timeout, seeds.bridge.max_timeout, seeds.proxy.timeout];
     assert_eq!(timeouts, [Duration::from_secs(20); 3]);
-    refused(
+    check_refused(
         "[limits]\nmax-timeout-ms = 20000\n[mcpproxy]\ntimeout-ms = 20001",
         "`mcpproxy.timeout-ms = 20001` is out of range; it must be 1 to 20000",
     );
 }
 
 #[test]
-fn wrong_settings_say_what_is_right() {
+fn invalid_seed_settings_are_explained() {
     for (text, expected) in [
         (
             "[limits]\nmax-timeout-ms = 900000\n[mcpproxy]\ntimeout-ms = 600001",
@@ -90,7 +90,7 @@ fn wrong_settings_say_what_is_right() {
         ),
         (
             "[code-executor]\nprojects = ['work']",
-            "`code-executor.projects = \"work\"` is not a whole path; write it from `/` or `~/` on",
+            "`code-executor.projects = \"work\"` is not an absolute path; start it with `/` or `~/`",
         ),
         (
             "[replies]\nmax-chars = 99",
@@ -101,6 +101,6 @@ fn wrong_settings_say_what_is_right() {
             "`replies.tail = 41` is out of range; it must be 0 to 40",
         ),
     ] {
-        refused(text, expected);
+        check_refused(text, expected);
     }
 }

@@ -326,7 +326,7 @@ impl Bench {
     }
 
     /// How many files the server has kept since then, and how many MiB are in them.
-    pub(crate) fn kept(&self, before: &Before) -> (usize, u64) {
+    pub(crate) fn count_new_files(&self, before: &Before) -> (usize, u64) {
         let files = files(self.client.home.path());
         let new = files.iter().filter(|(path, _)| !before.state.contains(path));
         (new.clone().count(), new.map(|(_, bytes)| bytes).sum::<u64>() >> 20)

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::bench::{Answered, Bench, answered};
 use super::case::{Case, fill, fill_all, texts};
 use super::verdict::{Deed, problems, seen, worst};
-use super::{SETTINGS, attempt, kept, skipped, start, steps};
+use super::{SETTINGS, attempt, skipped, start, steps, toolset_steps};
 
 /// Runs a case against an upstream of its own; what is wrong, if anything is.
 pub(super) fn upstream(case: &Case) -> Option<String> {
@@ -88,8 +88,8 @@ fn drive(
 
 /// Runs a case of several executions, one after the other, on a server of its own.
 pub(super) fn steps(case: &Case) -> Option<String> {
-    if kept::is_one(case) {
-        return kept::steps(case);
+    if toolset_steps::is_one(case) {
+        return toolset_steps::steps(case);
     }
     let broken = attempt(|| {
         let mut bench = start(&format!("{SETTINGS}[files]\nallowed = [\"@@OUTDIR@@\"]\n"));
@@ -153,8 +153,8 @@ fn repository(path: &str) {
 
 /// Runs a case of a hostile client; what is wrong, if anything is.
 pub(super) fn client(case: &Case) -> Option<String> {
-    if kept::is_one(case) {
-        return kept::steps(case);
+    if toolset_steps::is_one(case) {
+        return toolset_steps::steps(case);
     }
     let broken = attempt(|| {
         let mut bench = start("");

@@ -78,7 +78,7 @@ fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
         "no_udp" => bench.listener.datagrams() == deed.before.datagrams,
         "host_free_mem_ok" => within(AFTERMATH, || free_memory_kib() >= deed.before.free_kib / 2),
         "disk_restored" => {
-            let (files, mib) = bench.kept(&deed.before);
+            let (files, mib) = bench.count_new_files(&deed.before);
             files <= KEPT_FILES && mib <= KEPT_MIB
         }
         // Everything that was read is JSON-RPC, or the reader would have stopped; what remains is

@@ -1,8 +1,8 @@
-use super::Desk;
+use super::CliHome;
 
 #[test]
 fn help_of_codexec() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["--help"]).stdout, @r#"
+    insta::assert_snapshot!(CliHome::new(&[]).run(&["--help"]).stdout, @r#"
     Run agents' code in strong sandboxes, with every MCP tool at hand.
 
     Without a command, codexec serves MCP on standard input and output.
@@ -13,26 +13,26 @@ fn help_of_codexec() {
       serve     Serve MCP on standard input and output
       exec      Run code and print its result
       code      Run JavaScript and TypeScript as MCPProxy does
-      scripts   Scripts that are kept: find, read, save and run them
-      logs      What has run: search it, or read one execution whole
-      sessions  Sessions, which keep variables, imports and files between executions
-      packages  Packages that code can use
-      tools     Look at the tools that code can call
-      servers   See and change which MCP servers code can reach
-      migrate   Print what you have set for a system that codexec replaces, as settings of codexec
-      doctor    Tell what protects you on this machine, and what does not
+      scripts   Find, read, save and run saved scripts
+      logs      Search past executions, or show one in full
+      sessions  List sessions, or work in one; a session keeps variables, imports and files
+      packages  Install and list packages that code can use
+      tools     List and search the tools that code can call
+      servers   List, add, approve and change the MCP servers that code can reach
+      migrate   Print your settings for a system that codexec replaces as codexec settings
+      doctor    Check which sandbox layers, languages and servers work on this machine
       help      Print this message or the help of the given subcommand(s)
 
     Options:
           --mcp-config <FILE>
-              A file with an `mcpServers` key; may be given several times, the last wins
+              A file with an `mcpServers` key; may be given several times, the last one wins
 
           --config <FILE>
-              Settings other than $CODEXEC_HOME/config.toml
+              Read settings from this file instead of $CODEXEC_HOME/config.toml
 
           --toolset <NAME>
-              Which tools a client is shown: compact (the default), codexec, code-executor,
-              code-execution-mode, mcpproxy, direct, or several as compact,direct
+              The tools that clients see: compact (the default), codexec, code-executor,
+              code-execution-mode, mcpproxy, direct, or several like compact,direct
 
       -h, --help
               Print help (see a summary with '-h')
@@ -44,33 +44,33 @@ fn help_of_codexec() {
 
 #[test]
 fn help_of_exec() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["exec", "--help"]).stdout, @r#"
+    insta::assert_snapshot!(CliHome::new(&[]).run(&["exec", "--help"]).stdout, @r#"
     Run code and print its result
 
     Usage: codexec exec [OPTIONS] [CODE] [-- <ARGS>...]
 
     Arguments:
-      [CODE]     The code; without it and without --file it is read from standard input
+      [CODE]     The code; without it and without --file, codexec reads standard input
       [ARGS]...  Arguments for the code itself
 
     Options:
       -l, --language <LANGUAGE>      typescript, javascript, python, bash or node, or ts, js, py, sh,
-                                     mjs; by default as the file's name ends, else typescript
+                                     mjs; default: from the file's extension, else typescript
           --mcp-config <FILE>        A file with an `mcpServers` key; may be given several times, the
-                                     last wins
-          --config <FILE>            Settings other than $CODEXEC_HOME/config.toml
+                                     last one wins
+          --config <FILE>            Read settings from this file instead of $CODEXEC_HOME/config.toml
       -f, --file <FILE>              Read the code from a file
       -s, --script <NAME>            Run a saved script, in its own language
-          --toolset <NAME>           Which tools a client is shown: compact (the default), codexec,
-                                     code-executor, code-execution-mode, mcpproxy, direct, or several as
-                                     compact,direct
-      -i, --input <JSON>             JSON that the code finds as `input`
-      -t, --timeout <TIMEOUT>        How long it may run, for example 500ms, 10s or 2m
-      -w, --working-dir <DIR>        A directory of yours to work in, beside those that the settings
-                                     allow; not for typescript and javascript, which have no files
-          --allowed-tools <PATTERN>  The tools it may call, for example github.* or
+          --toolset <NAME>           The tools that clients see: compact (the default), codexec,
+                                     code-executor, code-execution-mode, mcpproxy, direct, or several
+                                     like compact,direct
+      -i, --input <JSON>             JSON that the code gets as `input`
+      -t, --timeout <TIMEOUT>        The time limit, for example 500ms, 10s or 2m
+      -w, --working-dir <DIR>        A directory of yours to work in, even if the settings do not allow
+                                     it; not for typescript and javascript, which have no files
+          --allowed-tools <PATTERN>  The tools that the code may call, for example github.* or
                                      time.get_current_time; "" denies all
-          --max-tool-calls <N>       How many tool calls it may make
+          --max-tool-calls <N>       The most tool calls that the code may make
           --json                     Print JSON
       -h, --help                     Print help
     "#);
@@ -78,24 +78,24 @@ fn help_of_exec() {
 
 #[test]
 fn help_of_tools() {
-    insta::assert_snapshot!(Desk::new(&[]).run(&["tools", "--help"]).stdout, @r#"
-    Look at the tools that code can call
+    insta::assert_snapshot!(CliHome::new(&[]).run(&["tools", "--help"]).stdout, @r#"
+    List and search the tools that code can call
 
     Usage: codexec tools [OPTIONS] <COMMAND>
 
     Commands:
-      list    All tools, one a line
-      search  The best matches for a sentence
-      stats   What listing every tool would cost an agent, and what codexec's own few cost
-      schema  One tool's whole definition
+      list    List all tools, one per line
+      search  Search tools by what they do
+      stats   Compare the tokens that listing every tool costs with the tokens of codexec's own tools
+      schema  Show one tool's full definition
       help    Print this message or the help of the given subcommand(s)
 
     Options:
-          --mcp-config <FILE>  A file with an `mcpServers` key; may be given several times, the last
+          --mcp-config <FILE>  A file with an `mcpServers` key; may be given several times, the last one
                                wins
-          --config <FILE>      Settings other than $CODEXEC_HOME/config.toml
-          --toolset <NAME>     Which tools a client is shown: compact (the default), codexec,
-                               code-executor, code-execution-mode, mcpproxy, direct, or several as
+          --config <FILE>      Read settings from this file instead of $CODEXEC_HOME/config.toml
+          --toolset <NAME>     The tools that clients see: compact (the default), codexec,
+                               code-executor, code-execution-mode, mcpproxy, direct, or several like
                                compact,direct
       -h, --help               Print help
     "#);

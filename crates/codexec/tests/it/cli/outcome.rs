@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::Desk;
+use super::CliHome;
 
 /// An outcome as JSON, without what differs every time.
 #[track_caller]
 fn check_json(args: &[&str], code: i32, expected: &Value) {
-    let ran = Desk::new(&[]).run(&[&["exec", "--json"], args].concat());
+    let ran = CliHome::new(&[]).run(&[&["exec", "--json"], args].concat());
     let mut value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let fields = value.as_object_mut().expect("an object");
     let id = fields.shift_remove("id");

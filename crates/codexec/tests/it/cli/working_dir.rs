@@ -1,8 +1,8 @@
-use super::{Desk, refused};
+use super::{CliHome, refused};
 
 #[test]
 fn a_working_dir_is_explained() {
-    let desk = Desk::new(&[("a.txt", "")]);
+    let desk = CliHome::new(&[("a.txt", "")]);
     std::fs::create_dir_all(desk.path().join(".ssh")).expect("made");
     let check = |args: &[&str], expected: &str| {
         let ran = desk.run(&[&["exec", "-l", "bash", "1"], args].concat());

@@ -17,7 +17,7 @@ fn seen(mut params: Value) -> Value {
     let object = params.as_object_mut().expect("an object");
     let meta = object.remove("_meta").unwrap_or_default();
     assert_eq!(meta["codexec/server"], "s");
-    // Said or left out, it means the same.
+    // Present or left out, it means the same.
     object.remove("mode").inspect(|mode| assert_eq!(mode, "form"));
     params
 }
@@ -28,24 +28,25 @@ fn questions_reach_the_human_and_answers_the_server() {
         let mut us = Speaker::scripted(era, can_ask());
         us.names();
         let accept = json!({"action": "accept", "content": {"name": "Ada"}});
-        let (result, question) = us.asked("s__ask", &json!({"params": form()}), &accept);
+        let (result, question) = us.call_and_answer("s__ask", &json!({"params": form()}), &accept);
         assert_eq!(result["structuredContent"], accept, "{era:?} {result}");
         assert_eq!(seen(question), form());
         // A server that asks by its result, and is called again.
-        let (result, question) = us.asked("s__rounds", &json!({"params": form()}), &accept);
+        let (result, question) =
+            us.call_and_answer("s__rounds", &json!({"params": form()}), &accept);
         let expected = json!({"answers": {"who": accept}, "state": "s1"});
         assert_eq!(result["structuredContent"], expected, "{era:?} {result}");
         assert_eq!(seen(question), form());
         // One that never has enough.
         let result = us.call("s__rounds", json!({"for_ever": true}));
-        let sorry = "UPSTREAM_ERROR: server \"s\": it wanted input more than 10 times";
+        let sorry = "UPSTREAM_ERROR: server \"s\": it asked for input more than 10 times";
         assert_eq!(result["content"][0]["text"], sorry);
         let decline = json!({"action": "decline"});
-        let (result, _) = us.asked("s__ask", &json!({"params": form()}), &decline);
+        let (result, _) = us.call_and_answer("s__ask", &json!({"params": form()}), &decline);
         assert_eq!(result["structuredContent"], decline);
         let url = json!({"mode": "url", "message": "Log in", "url": "https://a.example/",
             "elicitationId": "e1"});
-        let (_, question) = us.asked("s__ask", &json!({"params": url}), &decline);
+        let (_, question) = us.call_and_answer("s__ask", &json!({"params": url}), &decline);
         assert_eq!(question["url"], "https://a.example/");
     }
 }
@@ -62,7 +63,7 @@ fn who_cannot_be_asked_declines() {
     }
     let mut us = Speaker::scripted(Legacy, json!({}));
     let result = us.call("s__rounds", json!({"params": form()}));
-    let sorry = "UPSTREAM_ERROR: s.rounds: it wants input, and nobody can be asked";
+    let sorry = "UPSTREAM_ERROR: s.rounds: it asks for input, and this client cannot be asked";
     assert_eq!(result["content"][0]["text"], sorry);
 }
 
@@ -98,7 +99,7 @@ fn code_that_calls_a_tool_has_its_clients_human_behind_it() {
         let code = "return await tools.s.ask(input);";
         let arguments = json!({"code": code, "input": {"params": form()}});
         let accept = json!({"action": "accept", "content": {"name": "Ada"}});
-        let (result, question) = us.asked("execute_code", &arguments, &accept);
+        let (result, question) = us.call_and_answer("execute_code", &arguments, &accept);
         assert_eq!(result["content"][0]["text"], accept.to_string(), "{era:?} {result}");
         assert_eq!(question["message"], "s asks: Your name?");
     }

@@ -93,7 +93,7 @@ impl Speaker {
     }
 
     /// What a call gives whose question is answered like this, and the question.
-    pub(crate) fn asked(
+    pub(crate) fn call_and_answer(
         &mut self,
         tool: &str,
         arguments: &Value,

@@ -71,7 +71,7 @@ fn exit_ends_the_cell_and_not_the_session() {
         ] {
             let reply = bash.send(code).await;
             assert_eq!((reply.outcome, reply.out.as_str()), (exited(status), ""), "{code}");
-            assert_eq!(bash.run.is_over(), None, "{code}");
+            assert_eq!(bash.run.session_end(), None, "{code}");
             bash.prints("set +eu; echo $x", "5\n").await;
         }
         bash.prints("pgrep -x sleep >/dev/null && echo alive", "alive\n").await;
@@ -84,7 +84,7 @@ fn a_shell_that_is_killed_ends_the_session() {
         let mut bash = bash(workers).await;
         let reply = bash.send("kill -9 $$").await;
         assert!(matches!(reply.outcome, Outcome::Crashed(_)), "{:?}", reply.outcome);
-        assert!(bash.run.is_over().is_some());
+        assert!(bash.run.session_end().is_some());
     });
 }
 
@@ -108,7 +108,7 @@ fn ses_5_a_cell_that_is_too_long_is_stopped_and_the_state_stays() {
         ] {
             let reply = bash.send_long(code).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{code}");
-            assert_eq!((reply.out.as_str(), bash.run.is_over()), ("", None), "{code}");
+            assert_eq!((reply.out.as_str(), bash.run.session_end()), ("", None), "{code}");
             bash.prints("echo $x", "5\n").await;
         }
         let running = "kill -0 $job && ps -e -o comm= | grep -cE '^(sleep|python3|find|sort)'";
@@ -122,7 +122,7 @@ fn ses_5_a_cell_that_cannot_be_stopped_takes_its_session_with_it() {
         let mut bash = bash(workers).await;
         let reply = bash.send_long("trap '' RTMAX; while :; do :; done").await;
         assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-        assert_eq!(bash.run.is_over().map(Over::code), Some("timeout"));
+        assert_eq!(bash.run.session_end().map(SessionEnd::code), Some("timeout"));
     });
 }
 
@@ -182,15 +182,15 @@ fn a_single_execution_has_its_arguments_too() {
             ),
         ] {
             let args = vec!["--help".to_owned(), "it's $HOME".to_owned()];
-            let request = Request { args, ..request(language, code) };
+            let request = AdmissionRequest { args, ..request(language, code) };
             let admitted = policy(LIMITS).admit(request, &[]).expect("admitted");
             let mut run = workers.start(&admitted, Vec::new()).await.expect("a run");
             let mut out = String::new();
             loop {
                 match tokio::time::timeout(PATIENCE, run.next()).await.expect("an event") {
-                    Event::Output { text, .. } => out.push_str(&text),
-                    Event::Ended(_) => break,
-                    Event::Ask { .. } | Event::Image(_) | Event::Progress(_) => {}
+                    RunEvent::Output { text, .. } => out.push_str(&text),
+                    RunEvent::Ended(_) => break,
+                    RunEvent::Ask { .. } | RunEvent::Image(_) | RunEvent::Progress(_) => {}
                 }
             }
             assert_eq!(out, "2:--help:it's $HOME\n", "{language:?}");

@@ -1,6 +1,6 @@
 use std::os::unix::fs::MetadataExt as _;
 
-use codexec_types::FoundDir;
+use codexec_types::ResolvedDir;
 
 use super::*;
 
@@ -22,7 +22,7 @@ fn state_stays_from_cell_to_cell_and_sessions_do_not_see_each_other() {
             let reply = two.send(get).await;
             let Outcome::Threw(thrown) = &reply.outcome else { panic!("{reply:?}") };
             assert!(thrown.message.contains("x"), "{thrown:?}");
-            assert_eq!(one.run.is_over(), None);
+            assert_eq!(one.run.session_end(), None);
             assert!(one.run.memory_bytes() > 0 && one.run.pid().is_some());
         }
     });
@@ -56,18 +56,18 @@ fn files_are_told_by_the_cell_that_made_them() {
         };
         session.send("open('a', 'w').write('1'); open('b', 'w').write('1')").await;
         let keep = session.keep.path().join("1");
-        let changes = session.run.changes(keep.clone()).await;
+        let changes = session.run.collect_changes(keep.clone()).await;
         assert_eq!(names(&changes.created), ["a", "b"]);
         assert_eq!(std::fs::read_to_string(keep.join("a")).expect("kept"), "1");
         session.send("import os; os.remove('b'); open('a', 'w').write('22'); open('c', 'w')").await;
         let keep = session.keep.path().join("2");
-        let changes = session.run.changes(keep.clone()).await;
+        let changes = session.run.collect_changes(keep.clone()).await;
         assert_eq!(names(&changes.created), ["c"]);
         assert_eq!(names(&changes.modified), ["a"]);
         assert_eq!(names(&changes.deleted), ["b"]);
         assert_eq!(std::fs::read_to_string(keep.join("a")).expect("kept"), "22");
         session.send("1").await;
-        let changes = session.run.changes(session.keep.path().join("3")).await;
+        let changes = session.run.collect_changes(session.keep.path().join("3")).await;
         assert!(changes.is_empty(), "{changes:?}");
     });
 }
@@ -99,23 +99,27 @@ fn a_session_works_in_a_directory_of_the_users() {
         std::fs::write(path.join("mine"), "1").expect("written");
         let found = std::fs::metadata(&path).expect("there");
         let (device, inode, uid, gid) = (found.dev(), found.ino(), found.uid(), found.gid());
-        let files = Files { allowed: vec![path.clone()], is_writable: true, ..Files::default() };
+        let files = WorkingDirPolicy {
+            allowed: vec![path.clone()],
+            is_writable: true,
+            ..WorkingDirPolicy::default()
+        };
         let policy = Policy { files, ..policy(LIMITS) };
-        let working_dir = Some(FoundDir { path: path.clone(), device, inode, uid, gid });
-        let opening = Request { working_dir, ..request(PYTHON, "") };
+        let working_dir = Some(ResolvedDir { path: path.clone(), device, inode, uid, gid });
+        let opening = AdmissionRequest { working_dir, ..request(PYTHON, "") };
         let mut session = Session::with(workers, &policy, opening).await;
         let reply = session.send("open('one', 'w').write(open('mine').read())").await;
         assert!(matches!(reply.outcome, Outcome::Returned(_)), "{reply:?}");
-        let changes = session.run.changes(session.keep.path().join("1")).await;
+        let changes = session.run.collect_changes(session.keep.path().join("1")).await;
         assert_eq!(changes.created.len(), 1, "{changes:?}");
         assert_eq!(std::fs::read_to_string(path.join("one")).expect("there"), "1");
         session.send("open('.bashrc', 'w').write('x'); open('mine', 'w').write('22')").await;
-        let changes = session.run.changes(session.keep.path().join("2")).await;
+        let changes = session.run.collect_changes(session.keep.path().join("2")).await;
         assert_eq!((changes.created.len(), changes.modified.len()), (0, 1), "{changes:?}");
         assert_eq!(changes.held_back.len(), 1, "{changes:?}");
         assert!(!path.join(".bashrc").exists());
         session.send("1").await;
-        assert!(session.run.changes(session.keep.path().join("3")).await.is_empty());
+        assert!(session.run.collect_changes(session.keep.path().join("3")).await.is_empty());
     });
 }
 

@@ -18,7 +18,7 @@ fn a_process_that_ends_ends_the_session() {
             let mut session = Session::open(workers, PYTHON, LIMITS).await;
             let reply = session.send(code).await;
             assert_eq!((reply.out.as_str(), &reply.outcome), ("last\n", &outcome));
-            assert_eq!(session.run.is_over(), Some(Over::Exited));
+            assert_eq!(session.run.session_end(), Some(SessionEnd::Exited));
             assert_eq!(session.run.pid(), None);
         }
     });
@@ -45,7 +45,11 @@ fn memory_without_end_ends_the_session() {
             let mut session = Session::open(workers, language, limits).await;
             let reply = session.send(code).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Memory), "{language}");
-            assert_eq!(session.run.is_over(), Some(Over::Stopped(Limit::Memory)), "{language}");
+            assert_eq!(
+                session.run.session_end(),
+                Some(SessionEnd::Stopped(Limit::Memory)),
+                "{language}"
+            );
         }
     });
 }
@@ -56,13 +60,13 @@ fn an_idle_session_is_watched() {
         let limits = Limits { memory_bytes: 64 << 20, cpu: Duration::from_millis(300), ..LIMITS };
         let frames = "import struct\nframe = lambda text: struct.pack('<I', len(text)) + text\n";
         for (act, over) in [
-            ("os._exit(0)", Over::Exited),
-            ("a.append(b'x' * (150 << 20))", Over::Stopped(Limit::Memory)),
-            ("[None for _ in iter(int, 1) if None]", Over::Stopped(Limit::Cpu)),
-            ("os.write(fd, b'nonsense' * 9)", Over::BadFrame),
+            ("os._exit(0)", SessionEnd::Exited),
+            ("a.append(b'x' * (150 << 20))", SessionEnd::Stopped(Limit::Memory)),
+            ("[None for _ in iter(int, 1) if None]", SessionEnd::Stopped(Limit::Cpu)),
+            ("os.write(fd, b'nonsense' * 9)", SessionEnd::BadFrame),
             // No limit on words that nobody asked for is without an end.
-            (r#"os.write(fd, frame(b'{"progress":"x"}') * 10001)"#, Over::BadFrame),
-            (r#"os.write(fd, frame(b'{"returned":1}'))"#, Over::BadFrame),
+            (r#"os.write(fd, frame(b'{"progress":"x"}') * 10001)"#, SessionEnd::BadFrame),
+            (r#"os.write(fd, frame(b'{"returned":1}'))"#, SessionEnd::BadFrame),
         ] {
             let mut session = Session::open(workers, PYTHON, limits).await;
             let code =
@@ -70,7 +74,7 @@ fn an_idle_session_is_watched() {
             assert_eq!(Session::value(&session.send(&code).await), "null");
             session.go();
             assert_eq!(session.idle().await, over, "{act}");
-            assert_eq!(session.run.is_over(), Some(over));
+            assert_eq!(session.run.session_end(), Some(over));
         }
     });
 }
@@ -88,7 +92,7 @@ import time
 time.sleep(60)"#;
         let reply = session.send(&format!("{FIND_SOCKET}{flood}")).await;
         assert_eq!(reply.outcome, Outcome::Crashed(Crash::BadFrame));
-        assert_eq!(session.run.is_over(), Some(Over::BadFrame));
+        assert_eq!(session.run.session_end(), Some(SessionEnd::BadFrame));
     });
 }
 
@@ -100,11 +104,11 @@ fn a_closed_session_is_gone_and_its_slot_is_used_again() {
             session.send("1").await;
             let pid = session.run.pid().expect("a process");
             session.run.close().await;
-            assert_eq!(session.run.is_over(), Some(Over::Closed));
+            assert_eq!(session.run.session_end(), Some(SessionEnd::Closed));
             assert!(!std::path::Path::new(&format!("/proc/{pid}")).exists());
             let cell = admitted(&session.policy, language, "1");
-            assert_eq!(session.run.send(&cell, 2), Err(Over::Closed));
-            assert_eq!(session.idle().await, Over::Closed);
+            assert_eq!(session.run.send(&cell, 2), Err(SessionEnd::Closed));
+            assert_eq!(session.idle().await, SessionEnd::Closed);
         }
     });
 }

@@ -47,7 +47,7 @@ fn ses_8_a_process_that_bash_left_cannot_end_a_later_cell() {
         assert_eq!(reply.outcome, Outcome::Returned(Json::null()));
         for _ in 0..2 {
             let reply = bash.send(LONG_BASH).await;
-            assert_eq!((reply.outcome, bash.run.is_over()), (exited(3), None));
+            assert_eq!((reply.outcome, bash.run.session_end()), (exited(3), None));
             assert!(reply.out.contains("whole\n"), "{}", reply.out.len());
         }
     });
@@ -270,7 +270,7 @@ None";
 async fn stops(session: &mut Session, code: &str) {
     let reply = session.send_long(code).await;
     assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{code}: {reply:?}");
-    assert_eq!(session.run.is_over(), None, "{code}");
+    assert_eq!(session.run.session_end(), None, "{code}");
 }
 
 #[test]
@@ -317,7 +317,7 @@ fn ses_9_a_stopped_cell_races_with_its_own_end_and_loses_nothing() {
             let begun = std::time::Instant::now();
             let reply = bash.send_with(code, with).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{reply:?}");
-            assert_eq!(bash.run.is_over(), None, "{turn} {:?} {reply:?}", begun.elapsed());
+            assert_eq!(bash.run.session_end(), None, "{turn} {:?} {reply:?}", begun.elapsed());
             let seen =
                 bash.send("cat count; pgrep -r S,R,D,T -c true; sleep 0.01; cat count").await.out;
             let lines: Vec<&str> = seen.lines().collect();
@@ -347,8 +347,8 @@ fn ses_9_what_a_stopped_cell_has_started_ends_with_it() {
         // What cannot be interrupted ends the session, at once.
         let reply = session.send_long("os.system('sleep 30; touch no'); open('no', 'w')").await;
         assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-        assert!(session.run.is_over().is_some());
-        let changes = session.run.changes(session.keep.path().join("end")).await;
+        assert!(session.run.session_end().is_some());
+        let changes = session.run.collect_changes(session.keep.path().join("end")).await;
         assert!(changes.is_empty(), "{changes:?}");
 
         let mut node = Session::open(workers, NODE, LIMITS).await;
@@ -370,8 +370,8 @@ fn ses_9_a_shell_that_cannot_be_brought_back_ends_rather_than_going_on() {
         let mut bash = bash(workers).await;
         let reply = bash.send_long("trap - RTMAX; sleep 30; touch no").await;
         assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-        assert!(bash.run.is_over().is_some());
-        let changes = bash.run.changes(bash.keep.path().join("end")).await;
+        assert!(bash.run.session_end().is_some());
+        let changes = bash.run.collect_changes(bash.keep.path().join("end")).await;
         assert!(changes.is_empty(), "{changes:?}");
     });
 }

@@ -54,7 +54,7 @@ fn errors_and_exits_end_the_cell_and_not_the_session() {
             node.send("process.kill(process.pid, 9)").await.outcome,
             Outcome::Crashed(_)
         ));
-        assert_eq!(node.run.is_over().map(Over::code), Some("exited"));
+        assert_eq!(node.run.session_end().map(SessionEnd::code), Some("exited"));
     });
 }
 
@@ -72,7 +72,7 @@ fn ses_5_a_cell_that_is_too_long_is_stopped_and_the_state_stays() {
         ] {
             let reply = node.send_long(code).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{code}");
-            assert_eq!(node.run.is_over(), None, "{code}");
+            assert_eq!(node.run.session_end(), None, "{code}");
             node.returns("await new Promise(r => setTimeout(r, 20)); x", "5").await;
         }
     });
@@ -85,7 +85,7 @@ fn ses_5_a_cell_that_is_stopped_before_node_is_up_ends_nothing_else() {
         let with = With { wall: Duration::from_millis(1), ..With::default() };
         let reply = node.send_with("for (;;);", with).await;
         assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-        if node.run.is_over().is_none() {
+        if node.run.session_end().is_none() {
             node.returns("1", "1").await;
         }
     });
@@ -100,7 +100,7 @@ fn ses_5_a_cell_that_cannot_be_stopped_takes_its_session_with_it() {
         assert_eq!(Session::value(&reply), "1");
         let reply = node.send_long("require('fs').readFileSync('pipe')").await;
         assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-        assert_eq!(node.run.is_over().map(Over::code), Some("timeout"));
+        assert_eq!(node.run.session_end().map(SessionEnd::code), Some("timeout"));
     });
 }
 

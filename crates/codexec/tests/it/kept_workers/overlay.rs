@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::PathBuf;
 
 use codexec_exec::Workers;
-use codexec_sandbox::{Mounter, Wanted};
-use codexec_types::{Files, FoundDir, Language, Policy, Request};
+use codexec_sandbox::{MountRequest, Mounter};
+use codexec_types::{AdmissionRequest, Language, Policy, ResolvedDir, WorkingDirPolicy};
 use tempfile::TempDir;
 
 use super::{LIMITS, Session, policy, request, with_workers};
@@ -29,28 +29,30 @@ impl Project {
         Project { path, _at: at }
     }
 
-    fn found(&self) -> FoundDir {
+    fn resolve(&self) -> ResolvedDir {
         let found = fs::metadata(&self.path).expect("there");
         let (path, device, inode) = (self.path.clone(), found.dev(), found.ino());
-        FoundDir { path, device, inode, uid: found.uid(), gid: found.gid() }
+        ResolvedDir { path, device, inode, uid: found.uid(), gid: found.gid() }
     }
 
     fn policy(&self, is_writable: bool) -> Policy {
-        let files = Files { allowed: vec![self.path.clone()], forbidden: vec![], is_writable };
+        let files =
+            WorkingDirPolicy { allowed: vec![self.path.clone()], forbidden: vec![], is_writable };
         Policy { files, ..policy(LIMITS) }
     }
 
     async fn session(&self, workers: &Workers, language: Language) -> Session {
-        let opening = Request { working_dir: Some(self.found()), ..request(language, "") };
+        let opening =
+            AdmissionRequest { working_dir: Some(self.resolve()), ..request(language, "") };
         Session::with(workers, &self.policy(true), opening).await
     }
 
     /// As the server does it after a cell whose changes it has taken over.
     async fn renew(&self, session: &mut Session, generation: u32) {
-        let FoundDir { path, device, inode, uid, gid } = self.found();
+        let ResolvedDir { path, device, inode, uid, gid } = self.resolve();
         let owner = codexec_sandbox::is_root().then_some((uid, gid));
         let mounter = Mounter::start(&codexec(), "mounter").expect("a mounter");
-        let lower = mounter.mount(&Wanted { path, device, inode, owner }).expect("a mount");
+        let lower = mounter.mount(&MountRequest { path, device, inode, owner }).expect("a mount");
         session.run.renew_overlay(generation, lower).await.expect("renewed");
     }
 

@@ -25,7 +25,7 @@ fn ses_3_a_cell_that_runs_too_long_is_stopped_and_the_session_goes_on() {
             session.policy = policy(limits);
             let reply = session.send(cells[1]).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{cells:?}");
-            assert_eq!(session.run.is_over(), None, "{cells:?}");
+            assert_eq!(session.run.session_end(), None, "{cells:?}");
             let reply = session.send(cells[2]).await;
             assert_eq!(Session::value(&reply), "2", "{cells:?}");
             assert_eq!((reply.out.as_str(), reply.err.as_str()), ("", ""), "{cells:?}");
@@ -47,9 +47,9 @@ fn ses_3_a_cell_that_does_not_stop_ends_its_session() {
             session.policy = policy(limits);
             let reply = session.send(code).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{code}");
-            assert_eq!(session.run.is_over(), Some(Over::Stopped(Limit::Wall)), "{code}");
+            assert_eq!(session.run.session_end(), Some(SessionEnd::Stopped(Limit::Wall)), "{code}");
             let cell = admitted(&session.policy, PYTHON, "1");
-            assert_eq!(session.run.send(&cell, 9), Err(Over::Stopped(Limit::Wall)));
+            assert_eq!(session.run.send(&cell, 9), Err(SessionEnd::Stopped(Limit::Wall)));
         }
     });
 }
@@ -121,7 +121,7 @@ fn ses_3_a_cell_with_many_calls_under_way_can_be_stopped() {
             session.is_ignored = true;
             let reply = session.send(code).await;
             assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{language}");
-            assert_eq!(session.run.is_over(), None, "{language}");
+            assert_eq!(session.run.session_end(), None, "{language}");
             session.policy = policy(LIMITS);
             session.is_ignored = false;
             let reply = session.send("await call_mcp_tool('a.b', {})").await;

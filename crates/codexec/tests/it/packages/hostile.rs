@@ -21,14 +21,17 @@ fn check(told: &Value) {
 #[test]
 fn pkg_1_code_of_a_pip_package_cannot_get_out_while_it_is_built() {
     let index = Served::start();
-    let machine = Machine::with(&index, Settings { install_scripts: true, ..Settings::default() });
+    let machine = Machine::with(
+        &index,
+        PackageSettings { install_scripts: true, ..PackageSettings::default() },
+    );
     let session = machine.session();
     block_on(async {
         let installed =
-            machine.install(Language::Python, "tattle", Target::Session(&session)).await;
+            machine.install(Language::Python, "tattle", InstallTarget::Session(&session)).await;
         assert_eq!(installed.expect("installed").version, "1.0");
     });
-    let shown = Packages::folder_for_session(&session).expect("made");
+    let shown = Packages::create_session_folder(&session).expect("made");
     let told = std::fs::read_to_string(shown.join("python/told.json")).expect("kept");
     let told: Value = serde_json::from_str(&told).expect("JSON");
     check(&told);
@@ -40,15 +43,18 @@ fn pkg_1_code_of_a_pip_package_cannot_get_out_while_it_is_built() {
 #[test]
 fn pkg_5_code_of_an_npm_package_leaves_files_and_nothing_else() {
     let index = Served::start();
-    let machine = Machine::with(&index, Settings { install_scripts: true, ..Settings::default() });
+    let machine = Machine::with(
+        &index,
+        PackageSettings { install_scripts: true, ..PackageSettings::default() },
+    );
     let session = machine.session();
     block_on(async {
         machine
-            .install(Language::Node, "tattle", Target::Session(&session))
+            .install(Language::Node, "tattle", InstallTarget::Session(&session))
             .await
             .expect("installed");
     });
-    let own = Packages::folder_for_session(&session).expect("made").join("node_modules/tattle");
+    let own = Packages::create_session_folder(&session).expect("made").join("node_modules/tattle");
     let told = std::fs::read_to_string(own.join("told.json")).expect("kept");
     let told: Value = serde_json::from_str(&told).expect("JSON");
     check(&told);
@@ -68,19 +74,22 @@ fn pkg_5_code_of_an_npm_package_leaves_files_and_nothing_else() {
 #[test]
 fn pkg_4_code_of_a_package_does_not_run_unless_it_may() {
     let index = Served::start();
-    let machine = Machine::with(&index, Settings::default());
+    let machine = Machine::with(&index, PackageSettings::default());
     let session = machine.session();
     block_on(async {
-        let installed = machine.install(Language::Node, "tattle", Target::Session(&session)).await;
+        let installed =
+            machine.install(Language::Node, "tattle", InstallTarget::Session(&session)).await;
         let installed = installed.expect("installed");
         assert!(
             installed.output.contains("install scripts were not run: tattle"),
             "{}",
             installed.output
         );
-        let own = Packages::folder_for_session(&session).expect("made").join("node_modules/tattle");
+        let own =
+            Packages::create_session_folder(&session).expect("made").join("node_modules/tattle");
         assert!(own.join("index.js").exists() && !own.join("told.json").exists());
-        let error = machine.install(Language::Python, "tattle", Target::Session(&session)).await;
+        let error =
+            machine.install(Language::Python, "tattle", InstallTarget::Session(&session)).await;
         let error = error.expect_err("it has to be built");
         assert_eq!(error.code(), "PACKAGE_NEEDS_BUILD", "{error}");
         assert!(error.to_string().contains("packages.install-scripts"), "{error}");
@@ -91,9 +100,10 @@ fn pkg_4_code_of_a_package_does_not_run_unless_it_may() {
 #[test]
 fn pkg_3_what_is_too_big_is_not_kept_and_leaves_what_was_there() {
     let index = Served::start();
-    let machine = Machine::with(&index, Settings { max_bytes: 8 << 20, ..Settings::default() });
+    let machine =
+        Machine::with(&index, PackageSettings { max_bytes: 8 << 20, ..PackageSettings::default() });
     let session = machine.session();
-    let target = Target::Session(&session);
+    let target = InstallTarget::Session(&session);
     block_on(async {
         machine.install(Language::Python, "good", target).await.expect("installed");
         let before = all_files(&session);

@@ -3,10 +3,10 @@ use super::*;
 #[test]
 fn a_session_sees_its_own_packages_from_the_moment_they_are_there() {
     let index = Served::start();
-    let machine = Machine::with(&index, Settings::default());
+    let machine = Machine::with(&index, PackageSettings::default());
     let (python, node) = (Language::Python, Language::Node);
     let session = machine.session();
-    let target = Target::Session(&session);
+    let target = InstallTarget::Session(&session);
     block_on(async {
         let mut run = machine.open(python).await;
         let missing = cell(&mut run, 1, python, "import good").await;
@@ -35,15 +35,16 @@ fn a_session_sees_its_own_packages_from_the_moment_they_are_there() {
 #[test]
 fn two_installs_into_one_session_both_come_to_pass() {
     let index = Served::start();
-    let machine = Machine::with(&index, Settings::default());
+    let machine = Machine::with(&index, PackageSettings::default());
     let session = machine.session();
-    let target = Target::Session(&session);
+    let target = InstallTarget::Session(&session);
     block_on(async {
         let install = |package| machine.install(Language::Python, package, target);
         let (one, two) = tokio::join!(install("good"), install("big"));
         one.expect("installed");
         two.expect("installed");
-        let listed = machine.packages.installed(Language::Python, target).await.expect("listed");
+        let listed =
+            machine.packages.list_installed(Language::Python, target).await.expect("listed");
         assert_eq!(pairs(&listed), [("big", "1.0"), ("good", "1.1")]);
     });
 }

@@ -21,7 +21,7 @@ fn lines(log: &Path) -> Vec<Value> {
 }
 
 /// Without what is different every time, which has to be there.
-fn plain(line: &Value) -> Value {
+fn without_varying_fields(line: &Value) -> Value {
     let mut line = line.as_object().expect("an object").clone();
     assert!(line.remove("timestamp").is_some_and(|at| at.as_str().is_some_and(is_moment)));
     assert!(line.remove("executionTimeMs").is_some_and(|ms| ms.is_u64()));
@@ -50,7 +50,7 @@ fn executions_and_discoveries_are_a_line_each() {
     let allowed = json!(["mcp__everything__echo"]);
     seed.failed("executeTypescript", &json!({"code": code, "allowedTools": allowed}));
     let all = lines(&log);
-    let written: Vec<Value> = all[before..].iter().map(plain).collect();
+    let written: Vec<Value> = all[before..].iter().map(without_varying_fields).collect();
     let discovery = |function: &str, term: &str, count: u32, error: Option<&str>| {
         json!({
             "action": "discovery", "function": function, "searchTerms": [term],

@@ -31,7 +31,7 @@ fn every_case_gives_what_it_says() {
         let tool = case["tool"].as_str().expect("a tool");
         let (got, expected) = match case.get("refused") {
             Some(refused) => (seed.refused(tool, &case["arguments"]), refused.clone()),
-            None => (plain(seed.executed(tool, &case["arguments"])), gives(&case)),
+            None => (without_times(seed.executed(tool, &case["arguments"])), gives(&case)),
         };
         if got != expected {
             wrong.push(format!("{}: {got}\ninstead of {expected}", case["id"]));
@@ -51,7 +51,7 @@ fn gives(case: &Value) -> Value {
 }
 
 /// Without the times, which have to be there.
-fn plain(mut executed: Value) -> Value {
+fn without_times(mut executed: Value) -> Value {
     let fields = executed.as_object_mut().expect("an object");
     let took = fields.remove("executionTimeMs").expect("a time");
     assert!(took.as_u64().is_some(), "{took}");

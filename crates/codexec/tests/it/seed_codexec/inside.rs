@@ -68,7 +68,7 @@ fn a_session_cannot_wait_for_itself() {
         assert_eq!(sent["success"], false, "{code}: {sent}");
         let said = sent["stderr"].as_str().expect("text");
         assert!(
-            said.contains("SESSION_BUSY") && said.contains("cannot be asked in turn"),
+            said.contains("SESSION_BUSY") && said.contains("is waiting for this code to end"),
             "{said}"
         );
     }

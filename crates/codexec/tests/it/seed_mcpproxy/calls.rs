@@ -7,7 +7,7 @@ use crate::attacks::recorder::Recorders;
 use crate::support::{Client, keep_settings};
 use crate::world::World;
 
-fn found(client: &mut Client, arguments: &Value) -> Value {
+fn retrieve_tools(client: &mut Client, arguments: &Value) -> Value {
     let text = client.call("retrieve_tools", arguments).fine();
     assert!(text.chars().count() <= 10_000, "{}", text.chars().count());
     serde_json::from_str(&text).expect("JSON")
@@ -27,7 +27,8 @@ fn tools_are_found_by_words() {
         &mut client,
         &json!({"code": "call_tools(['everything', 'filesystem', 'time'].map(server => ({server, tool: 'none'})))"}),
     );
-    let best = found(&mut client, &json!({"query": "convert a time between zones", "limit": 1}));
+    let best =
+        retrieve_tools(&mut client, &json!({"query": "convert a time between zones", "limit": 1}));
     assert_eq!(names(&best), ["time:convert_time"]);
     let tool = &best["tools"][0];
     let keys: Vec<&String> = tool.as_object().expect("an object").keys().collect();
@@ -35,26 +36,27 @@ fn tools_are_found_by_words() {
     let required = &tool["inputSchema"]["required"];
     assert_eq!(*required, json!(["source_timezone", "time", "target_timezone"]));
     let asked = json!({"query": "convert a time", "limit": 1, "detail": "compact"});
-    let compact = found(&mut client, &asked);
+    let compact = retrieve_tools(&mut client, &asked);
     let keys: Vec<&String> = compact["tools"][0].as_object().expect("an object").keys().collect();
     assert_eq!(keys, ["name", "server", "description", "signature"]);
-    let here = found(&mut client, &json!({"query": "file", "server": "filesystem", "limit": 3}));
+    let here =
+        retrieve_tools(&mut client, &json!({"query": "file", "server": "filesystem", "limit": 3}));
     assert!(names(&here).iter().all(|name| name.starts_with("filesystem:")), "{here}");
     let all = json!({"query": "", "server": "filesystem", "detail": "names", "limit": 100});
-    let all = found(&mut client, &all);
+    let all = retrieve_tools(&mut client, &all);
     assert!(names(&all).contains(&"filesystem:write_file"), "{all}");
     let reads = json!({"query": "", "server": "filesystem", "detail": "names", "limit": 100, "read_only_only": true});
-    let reads = found(&mut client, &reads);
+    let reads = retrieve_tools(&mut client, &reads);
     assert!(names(&reads).contains(&"filesystem:read_text_file"), "{reads}");
     assert!(!names(&reads).contains(&"filesystem:create_directory"), "{reads}");
     let safe = json!({"query": "", "server": "filesystem", "detail": "names", "limit": 100, "exclude_destructive": true});
-    let safe = found(&mut client, &safe);
+    let safe = retrieve_tools(&mut client, &safe);
     assert!(names(&safe).contains(&"filesystem:create_directory"), "{safe}");
     assert!(!names(&safe).contains(&"filesystem:write_file"), "{safe}");
     // 15 by default, of more than thirty.
-    let many = found(&mut client, &json!({"query": "", "detail": "names"}));
+    let many = retrieve_tools(&mut client, &json!({"query": "", "detail": "names"}));
     assert_eq!((names(&many).len(), &many["total"]), (15, &json!(15)), "{many}");
-    let long = found(&mut client, &json!({"query": "", "detail": "full", "limit": 100}));
+    let long = retrieve_tools(&mut client, &json!({"query": "", "detail": "full", "limit": 100}));
     let left_out = long["left_out"].as_str().expect("too many for one answer");
     assert!(left_out.ends_with("more; ask for less detail or fewer"), "{left_out}");
 }
@@ -164,7 +166,7 @@ fn what_may_not_be_called_is_not_called() {
         let said = client.call("call_tool", &json!({"name": name})).failed();
         assert!(said.starts_with(&format!("{code}: ")), "{said}");
     }
-    let listed = found(&mut client, &json!({"query": "", "detail": "names"}));
+    let listed = retrieve_tools(&mut client, &json!({"query": "", "detail": "names"}));
     assert_eq!(names(&listed), ["open:get"], "{listed}");
     assert_eq!(recorders.calls("held", None), []);
     assert_eq!(recorders.calls("open", Some("put")), []);

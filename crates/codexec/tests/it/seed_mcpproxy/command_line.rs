@@ -91,7 +91,7 @@ fn exit_codes_tell_who_failed() {
     let said = terminal.exec(&["--code", "1", "--file", "a.js"], 2, "");
     assert!(said.contains("cannot be used with"), "{said}");
     let said = terminal.exec(&["--code", "1", "--input", "[1]"], 2, "");
-    assert_eq!(said, "error: --input: it must be a JSON object\n");
+    assert_eq!(said, "error: --input: must be a JSON object\n");
     let said = terminal.exec(&["--file", "nowhere.js"], 2, "");
     assert!(said.starts_with("error: --file: nowhere.js: No such file"), "{said}");
 }
@@ -115,7 +115,7 @@ fn code_and_input_come_from_files() {
         "{\"ok\":true,\"value\":3}\n",
     );
     let said = terminal.exec(&["--file=a.js", "--input-file=torn.json"], 2, "");
-    assert!(said.starts_with("error: --input-file torn.json: it is not JSON"), "{said}");
+    assert!(said.starts_with("error: --input-file torn.json: not JSON"), "{said}");
     let both = ["--file=a.js", "--input={}", input];
     assert!(terminal.exec(&both, 2, "").contains("cannot be used with"));
 }

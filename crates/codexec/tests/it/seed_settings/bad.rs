@@ -22,13 +22,13 @@ fn variables() {
         ("MCP_BRIDGE_MAX_TIMEOUT", "soon", "out of range; it must be 1 to 86400"),
         ("MCP_BRIDGE_MEMORY", "31m", "out of range; it must be 32 to 65536 MiB"),
         ("MCP_BRIDGE_PIDS", "9999", "out of range; it must be 8 to 4096"),
-        ("MCP_BRIDGE_OUTPUT_MODE", "xml", "not known; write compact or toon"),
+        ("MCP_BRIDGE_OUTPUT_MODE", "xml", "invalid; write compact or toon"),
         ("CODE_EXECUTOR_TIMEOUT_MS", "999", "out of range; it must be 1000 to 300000"),
-        ("ENABLE_AUDIT_LOG", "perhaps", "not known; write true or false"),
+        ("ENABLE_AUDIT_LOG", "perhaps", "invalid; write true or false"),
         ("POOL_MAX_CONCURRENT", "1001", "out of range; it must be 1 to 1000"),
         ("POOL_QUEUE_TIMEOUT_MS", "999", "out of range; it must be 1000 to 300000"),
         ("MCPPROXY_MAX_CONCURRENT_REQUESTS", "10001", "out of range; it must be 0 to 10000"),
-        ("MCPPROXY_QUEUE_TIMEOUT", "30", "not a time; write it like 30s or 1m30s"),
+        ("MCPPROXY_QUEUE_TIMEOUT", "30", "not a duration; write it like 30s or 1m30s"),
     ] {
         let expected = format!("`{name} = {value}` is {right}");
         home.refused(&["--toolset", &all, "servers", "list"], &[(name, value)], &expected);

@@ -71,11 +71,11 @@ fn a_broken_file_is_told_and_nothing_is_guessed() {
     let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));
     for (text, told) in [
         ("{", "it is not JSON: it ends inside an object, at line 1, column 2"),
-        ("[1]", "it is not an object; write settings in { }"),
-        (deep.as_str(), "it is not JSON: it is nested deeper than 64, at line 1, column 65"),
+        ("[1]", "not a JSON object; write the settings in { }"),
+        (deep.as_str(), "it is not JSON: it is nested deeper than 64 levels, at line 1, column 65"),
         (
             "{\"enable_code_execution\": \"maybe\"}",
-            "`enable_code_execution = \"maybe\"` is not known; write true or false",
+            "`enable_code_execution = \"maybe\"` is invalid; write true or false",
         ),
         ("{\"tools_limit\": 0}", "`tools_limit = 0` is out of range; it must be 1 to 1000"),
     ] {

@@ -66,11 +66,11 @@ A = "Bearer ${TOKEN}""#;
     for comment in [
         "#   \"codexec\": {\"command\": \"codexec\", \"args\": [\"serve\", \"--toolset\", \"mcpproxy\"]}"
             .to_owned(),
-        format!("{file}: `listen` has no meaning here: codexec is started by its client"),
-        format!("{file}: `api_key` has no meaning here"),
-        format!("{file}: `colour` is not known here"),
-        "# server a: D is left out: what begins with env:, file: or keyring:".to_owned(),
-        "# server b is not used: it is switched off there".to_owned(),
+        format!("{file}: `listen` has no effect in codexec: the client starts codexec"),
+        format!("{file}: `api_key` has no effect in codexec"),
+        format!("{file}: unknown key `colour`"),
+        "# server a: D is left out: in config.toml, env:, file: and keyring: refer".to_owned(),
+        "# server b is written as disabled: it is disabled in that file".to_owned(),
         format!("{file}:7: server \"c\": ${{keyring:t}} is in MCPProxy's own keyring"),
     ] {
         assert!(text.contains(&comment), "{comment}\nis not in\n{text}");
@@ -114,10 +114,10 @@ max-timeout-ms = 60000
 command = "x""#;
     assert_eq!(settings(&text), expected);
     for comment in [
-        "# left out: `POOL_QUEUE_SIZE = 0` is out of range; it must be 1 to 1000",
-        "# PYTHON_SANDBOX_READY has no meaning here: Python is always in the sandbox",
-        "# ANTHROPIC_API_KEY has no meaning here",
-        "# HOME/.code-executor.json: `security.allowNetwork` has no meaning here",
+        "# ignored: `POOL_QUEUE_SIZE = 0` is out of range; it must be 1 to 1000",
+        "# PYTHON_SANDBOX_READY has no effect in codexec: Python always runs in the sandbox",
+        "# ANTHROPIC_API_KEY has no effect in codexec",
+        "# HOME/.code-executor.json: `security.allowNetwork` has no effect in codexec",
     ] {
         assert!(text.contains(comment), "{comment}\nis not in\n{text}");
     }
@@ -154,7 +154,10 @@ command = "x"
 [servers.b]
 command = "y""#;
     assert_eq!(settings(&text), expected);
-    assert!(text.contains("# MCP_BRIDGE_IMAGE has no meaning here: no image is needed"), "{text}");
+    assert!(
+        text.contains("# MCP_BRIDGE_IMAGE has no effect in codexec: no image is needed"),
+        "{text}"
+    );
     let alone = migrated(&home, &["--from", "code-execution-mode", "--path", "more.toml"], &[]);
     assert_eq!(
         settings(&alone),
@@ -173,7 +176,7 @@ fn codexec() {
     let expected = "toolset = [\"codexec\"]\n\n[scripts]\nfolder = \"~/.annabelle/scripts\"\n\n\
                     [sessions]\nmax = 3";
     assert_eq!(settings(&text), expected);
-    assert!(text.contains("`CODEXEC_SANDBOX_MODE` has no meaning here"), "{text}");
+    assert!(text.contains("`CODEXEC_SANDBOX_MODE` has no effect in codexec"), "{text}");
     let variables = [("CODEXEC_LOG_RETENTION_DAYS_SUCCESS", "7")];
     let text = migrated(&home, &["--from", "codexec"], &variables);
     assert_eq!(settings(&text), "toolset = [\"codexec\"]\n\n[logs]\nsuccess-days = 7");
@@ -224,5 +227,5 @@ fn what_cannot_be_migrated_is_told() {
         (0..5_000).map(|index| (format!("k{index}"), json!(1))).collect();
     home.write("many.json", &Value::Object(many).to_string());
     let text = migrated(&home, &["--from", "mcpproxy", "--path", "many.json"], &[]);
-    assert!(text.contains("4900 more keys are not known here"), "{}", text.len());
+    assert!(text.contains("4900 more unknown keys"), "{}", text.len());
 }

@@ -99,8 +99,8 @@ fn the_systems_themselves_are_left_out() {
     let two = ["runs-code not checked", "proxy disabled", "other not checked"];
     assert_eq!(states("mcpproxy"), two);
     let said = home.fine(&["--toolset", "mcpproxy", "servers", "list", "--no-check"], &[]);
-    let why = "codexec stands for it with the toolset mcpproxy; `codexec servers enable proxy` uses \
-               it all the same";
+    let why = "codexec replaces it with the toolset mcpproxy; `codexec servers enable proxy` \
+               enables it anyway";
     assert!(said.contains(why), "{said}");
     home.fine(&["servers", "enable", "proxy"], &[]);
     assert_eq!(states("mcpproxy"), all);

@@ -1,9 +1,9 @@
 use serde_json::json;
 
-use super::{super::params, *};
+use super::{super::mirrored_arguments, *};
 
-fn shown(message: &Value, mirrored: &[Mirrored]) -> Vec<String> {
-    let headers = headers(message, "2026-07-28", mirrored);
+fn show_headers(message: &Value, mirrored: &[MirroredArgument]) -> Vec<String> {
+    let headers = build_headers(message, "2026-07-28", mirrored);
     let show = |(name, value): (&HeaderName, &HeaderValue)| {
         format!("{name}: {}", value.to_str().expect("text"))
     };
@@ -11,11 +11,14 @@ fn shown(message: &Value, mirrored: &[Mirrored]) -> Vec<String> {
 }
 
 #[test]
-fn a_request_shows_what_it_is() {
+fn requests_carry_version_method_and_name() {
     let list = json!({"method": "tools/list", "params": {}});
-    assert_eq!(shown(&list, &[]), ["mcp-protocol-version: 2026-07-28", "mcp-method: tools/list"]);
+    assert_eq!(
+        show_headers(&list, &[]),
+        ["mcp-protocol-version: 2026-07-28", "mcp-method: tools/list"]
+    );
     let read = json!({"method": "resources/read", "params": {"uri": "file:///ä"}});
-    assert_eq!(shown(&read, &[])[2], "mcp-name: =?base64?ZmlsZTovLy/DpA==?=");
+    assert_eq!(show_headers(&read, &[])[2], "mcp-name: =?base64?ZmlsZTovLy/DpA==?=");
 }
 
 #[test]
@@ -27,7 +30,7 @@ fn arguments_are_mirrored_where_the_tool_asks_for_it() {
         }},
         "absent": {"type": "string", "x-mcp-header": "Absent"},
     }});
-    let mirrored = params::mirrored(&schema).expect("valid");
+    let mirrored = mirrored_arguments::find_mirrored_arguments(&schema).expect("valid");
     let call = json!({"method": "tools/call", "params": {
         "name": "t",
         "arguments": {"region": " eu\r\nX-Evil: 1", "where": {"zone": 7}},
@@ -39,5 +42,5 @@ fn arguments_are_mirrored_where_the_tool_asks_for_it() {
         "mcp-param-region: =?base64?IGV1DQpYLUV2aWw6IDE=?=",
         "mcp-param-zone: 7",
     ];
-    assert_eq!(shown(&call, &mirrored), expected);
+    assert_eq!(show_headers(&call, &mirrored), expected);
 }

@@ -1,41 +1,44 @@
 use super::*;
 use crate::{LoginError, login};
 
-/// A user who says yes: goes where the address leads, and comes back.
+/// Acts as a user who consents: opens the address and follows the redirect.
 fn browse(address: &url::Url) {
     let address = address.clone();
     tokio::spawn(async move {
-        let client = crate::web::client(&settings(None)).expect("a client");
+        let client = crate::web::build_client(&settings(None)).expect("a client");
         let answer = client.get(address).send().await.expect("an answer");
         let back = answer.headers()["location"].to_str().expect("text").to_owned();
         client.get(back).send().await.expect("an answer");
     });
 }
 
-async fn log_in(server: &Scripted, home: &TempDir) -> Result<crate::LoggedIn, LoginError> {
+async fn log_in(
+    server: &ScriptedHttpServer,
+    home: &TempDir,
+) -> Result<crate::LoginSummary, LoginError> {
     login(&config(remote(&server.url())), &settings(Some(home)), browse).await
 }
 
-fn at_home(server: &Scripted, home: &TempDir) -> Gateway {
+fn at_home(server: &ScriptedHttpServer, home: &TempDir) -> Gateway {
     Gateway::new(vec![config(remote(&server.url()))], settings(Some(home)))
 }
 
 #[tokio::test]
 async fn a_login_is_used_kept_and_renewed() {
     let home = tempfile::tempdir().expect("a directory");
-    let server = Scripted::start(&json!({"oauth": {}}));
+    let server = ScriptedHttpServer::start(&json!({"oauth": {}}));
     let gateway = at_home(&server, &home);
     let error = call(&gateway, "echo").await.expect_err("refused");
-    assert_eq!(error, "server \"s\": it wants a login; log in with `codexec servers login s`");
+    assert_eq!(error, "server \"s\": it requires a login; log in with `codexec servers login s`");
     let done = log_in(&server, &home).await.expect("logged in");
     assert_eq!(done.issuer, Some(format!("http://127.0.0.1:{}", server.port)));
 
-    // Somebody else's process: it finds what was kept.
+    // Another process finds the stored login.
     let gateway = at_home(&server, &home);
     let seen = call(&gateway, "headers").await.expect("an answer");
     assert_eq!(seen["authorization"], "Bearer token-1");
 
-    // The token is at its end: one renewal for all who need it.
+    // The token has expired: one renewal serves all callers.
     let path = home.path().join("tokens/s.json");
     let mut kept: Value =
         serde_json::from_slice(&std::fs::read(&path).expect("kept")).expect("JSON");
@@ -52,14 +55,14 @@ async fn a_login_is_used_kept_and_renewed() {
     let form = renewal["body"].as_str().expect("a form");
     let resource = format!("resource=http%3A%2F%2F127.0.0.1%3A{}%2Fmcp", server.port);
     assert!(form.contains("refresh_token=refresh-1") && form.contains(&resource), "{form}");
-    // The secret that the registration gave is not forgotten.
+    // The client secret from the registration is still used.
     assert_eq!(renewal["headers"]["authorization"], "Basic bWFkZTpzM2NyZXQ=");
 }
 
 #[tokio::test]
 async fn a_token_that_is_refused_is_renewed_once() {
     let home = tempfile::tempdir().expect("a directory");
-    let server = Scripted::start(&json!({"oauth": {}}));
+    let server = ScriptedHttpServer::start(&json!({"oauth": {}}));
     log_in(&server, &home).await.expect("logged in");
     let path = home.path().join("tokens/s.json");
     let mut kept: Value =
@@ -74,10 +77,10 @@ async fn a_token_that_is_refused_is_renewed_once() {
 #[tokio::test]
 async fn rem_4_a_token_goes_only_to_the_server_it_was_made_for() {
     let home = tempfile::tempdir().expect("a directory");
-    let server = Scripted::start(&json!({"oauth": {}}));
+    let server = ScriptedHttpServer::start(&json!({"oauth": {}}));
     log_in(&server, &home).await.expect("logged in");
-    // The same name, another server.
-    let other = Scripted::start(&json!({}));
+    // The same name, but another server.
+    let other = ScriptedHttpServer::start(&json!({}));
     let gateway = at_home(&other, &home);
     let seen = call(&gateway, "headers").await.expect("an answer");
     assert_eq!(seen.get("authorization"), None);
@@ -97,7 +100,7 @@ async fn rem_5_hostile_addresses_end_the_login() {
         "-e".to_owned(),
     ] {
         let home = tempfile::tempdir().expect("a directory");
-        let server = Scripted::start(&json!({
+        let server = ScriptedHttpServer::start(&json!({
             "oauth": {"server": {"authorization_endpoint": address}},
         }));
         let shown = |address: &url::Url| panic!("{address} was shown");
@@ -109,10 +112,10 @@ async fn rem_5_hostile_addresses_end_the_login() {
 }
 
 #[tokio::test]
-async fn a_login_that_is_not_what_it_says_is_refused() {
+async fn inconsistent_logins_are_refused() {
     for (oauth, expected) in [
         (json!({"back": {"iss": "https://evil.example"}}), "issuer mismatch"),
-        (json!({"back": {"error": "access_denied"}}), "it was refused: access_denied"),
+        (json!({"back": {"error": "access_denied"}}), "the login was refused: access_denied"),
         (json!({"server": {"token_endpoint": "http://evil.example/token"}}), "token endpoint"),
         (json!({"server": {"issuer": "https://evil.example"}}), "issuer"),
         (json!({"server": {"code_challenge_methods_supported": ["plain"]}}), "S256"),
@@ -120,7 +123,7 @@ async fn a_login_that_is_not_what_it_says_is_refused() {
         (json!({"resource": {"authorization_servers": ["http://10.0.0.1"]}}), ""),
     ] {
         let home = tempfile::tempdir().expect("a directory");
-        let server = Scripted::start(&json!({ "oauth": oauth }));
+        let server = ScriptedHttpServer::start(&json!({ "oauth": oauth }));
         let error = log_in(&server, &home).await.expect_err("refused").to_string();
         assert!(error.contains(expected), "{oauth}: {error}");
         assert_eq!(server.times("/token").await, 0, "{oauth}: {error}");
@@ -129,9 +132,9 @@ async fn a_login_that_is_not_what_it_says_is_refused() {
 }
 
 #[tokio::test]
-async fn who_asks_for_no_login_gets_none() {
+async fn login_fails_if_the_server_requires_none() {
     let home = tempfile::tempdir().expect("a directory");
-    let server = Scripted::start(&json!({}));
+    let server = ScriptedHttpServer::start(&json!({}));
     let error = log_in(&server, &home).await.expect_err("none");
-    assert!(matches!(error, LoginError::NotWanted), "{error}");
+    assert!(matches!(error, LoginError::NotRequired), "{error}");
 }

@@ -63,7 +63,7 @@ fn a_cell_that_waits_for_an_answer_can_be_stopped() {
                 session.say(&ToGuest::Interrupt);
                 assert_eq!(session.end().ending, "interrupted");
                 // A late answer is ignored.
-                session.say(&ToGuest::Answer(Answer { id, result: Ok(json("1")) }));
+                session.say(&ToGuest::Answer(AskAnswer { id, result: Ok(json("1")) }));
                 break;
             }
         }

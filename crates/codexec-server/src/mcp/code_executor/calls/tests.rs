@@ -2,8 +2,8 @@ use serde_json::json;
 
 use super::*;
 
-fn call(server: &str, tool: &str, error: Option<(&str, &str)>) -> Call {
-    Call {
+fn call(server: &str, tool: &str, error: Option<(&str, &str)>) -> CallRecord {
+    CallRecord {
         number: 1,
         server: server.to_owned(),
         tool: tool.to_owned(),
@@ -18,7 +18,7 @@ fn call(server: &str, tool: &str, error: Option<(&str, &str)>) -> Call {
 }
 
 #[test]
-fn every_way_to_write_a_name_is_one_tool() {
+fn all_spellings_of_a_name_are_one_tool() {
     let calls = [
         call("", "mcp__time__now", None),
         call("", "time.now", None),
@@ -26,7 +26,7 @@ fn every_way_to_write_a_name_is_one_tool() {
         call("", "time:now", None),
         call("", "now", None),
     ];
-    let calls = Calls::from_record(&calls);
+    let calls = CallSummaries::from_record(&calls);
     assert_eq!(calls.names(), ["mcp__time__now", "now"]);
     assert_eq!(
         calls.summaries()[0],
@@ -45,27 +45,28 @@ fn every_way_to_write_a_name_is_one_tool() {
 }
 
 #[test]
-fn what_did_not_go_out_was_not_called() {
+fn refused_calls_are_not_listed() {
     let calls = [
         call("time", "now", Some(("TOOL_NOT_ALLOWED", ""))),
         call("time", "nwo", Some(("TOOL_NOT_FOUND", ""))),
         call("time", "now", Some(("INVALID_ARGS", ""))),
-        call(RECORDED_AS, "searchTools", None),
-        Call { duration: None, ..call("time", "later", None) },
+        call(RECORDED_SERVER, "searchTools", None),
+        CallRecord { duration: None, ..call("time", "later", None) },
     ];
-    let calls = Calls::from_record(&calls);
+    let calls = CallSummaries::from_record(&calls);
     assert_eq!(calls.names(), ["mcp__time__later"]);
     let summary = &calls.summaries()[0];
     assert_eq!(summary["lastCallStatus"], "error");
-    assert_eq!(summary["lastErrorMessage"], "no answer came before the end");
+    assert_eq!(summary["lastErrorMessage"], "no answer before the execution ended");
 }
 
 #[test]
-fn a_hundred_tools_are_told_of() {
-    let many: Vec<Call> = (0..MAX_TOOLS + 1).map(|n| call("s", &n.to_string(), None)).collect();
+fn at_most_a_hundred_tools_are_listed() {
+    let many: Vec<CallRecord> =
+        (0..MAX_TOOLS + 1).map(|n| call("s", &n.to_string(), None)).collect();
     let mut many_twice = many.clone();
     many_twice.extend(many);
-    let calls = Calls::from_record(&many_twice);
+    let calls = CallSummaries::from_record(&many_twice);
     assert_eq!(calls.names().len(), MAX_TOOLS);
     assert!(calls.summaries().iter().all(|summary| summary["callCount"] == 2));
 }

@@ -5,7 +5,7 @@ use super::*;
 #[track_caller]
 fn check(arguments: &Value, called_as: &str, expected: &str) {
     let arguments = arguments.as_object().cloned().unwrap_or_default();
-    let actual = match read(arguments.clone(), operation(called_as)) {
+    let actual = match read(arguments.clone(), operation_of(called_as)) {
         Ok((name, args)) => format!("{name} {}", Value::Object(args)),
         Err(problem) => problem,
     };
@@ -13,7 +13,7 @@ fn check(arguments: &Value, called_as: &str, expected: &str) {
 }
 
 #[test]
-fn arguments_come_as_an_object_or_as_its_text() {
+fn arguments_can_be_an_object_or_its_json() {
     check(&json!({"name": "a:b"}), "call_tool", "a:b {}");
     check(&json!({"name": "a:b", "args": {"c": 1}}), "call_tool", "a:b {\"c\":1}");
     check(&json!({"name": "a:b", "args_json": "{\"c\": 1}"}), "call_tool", "a:b {\"c\":1}");
@@ -45,5 +45,5 @@ fn an_intent_is_read_and_must_not_contradict_the_name() {
     let said = "intent.why: unknown; allowed fields: operation_type, data_sensitivity, reason";
     check(&with(json!({"why": 1})), "call_tool", said);
     check(&with(json!("read")), "call_tool", "intent: it must be an object");
-    assert!(is_one("call_tool_destructive") && !is_one("call_tool_other"));
+    assert!(is_tool("call_tool_destructive") && !is_tool("call_tool_other"));
 }

@@ -8,7 +8,7 @@ fn the_list_costs_at_most_700_tokens() {
 }
 
 #[test]
-fn what_is_switched_off_is_not_listed() {
+fn a_disabled_tool_is_not_listed() {
     let names = |is_enabled| {
         let listed = tools(&ProxySettings { is_enabled, ..ProxySettings::default() });
         listed.iter().map(|tool| tool.name.to_string()).collect::<Vec<_>>()

@@ -1,66 +1,58 @@
-use super::{Form, Here, Setting, entry, variable};
-use Here::{Keys, Nothing, Used};
+use super::{SeedSetting, SettingMeaning, ValueFormat, entry, variable};
+use SettingMeaning::{Ignored, Keys, Used};
 
-const NO_CONTAINER: &str = "no container is started; the sandbox is the kernel's own";
+const NO_CONTAINER: &str = "no container is started; the sandbox uses kernel namespaces";
 
-pub(super) const SETTINGS: &[Setting] = &[
+pub(super) const SETTINGS: &[SeedSetting] = &[
     variable(
         "MCP_BRIDGE_TIMEOUT",
-        Keys(&["code-execution-mode.timeout-ms"], Form::Seconds(1, 86_400)),
+        Keys(&["code-execution-mode.timeout-ms"], ValueFormat::Seconds(1, 86_400)),
     ),
     variable(
         "MCP_BRIDGE_MAX_TIMEOUT",
-        Keys(&["code-execution-mode.max-timeout-ms"], Form::Seconds(1, 86_400)),
+        Keys(&["code-execution-mode.max-timeout-ms"], ValueFormat::Seconds(1, 86_400)),
     ),
     variable(
         "MCP_BRIDGE_OUTPUT_MODE",
         Keys(
             &["code-execution-mode.output"],
-            Form::Word(&[("compact", "compact"), ("toon", "toon")]),
+            ValueFormat::Word(&[("compact", "compact"), ("toon", "toon")]),
         ),
     ),
-    variable("MCP_BRIDGE_MEMORY", Keys(&["limits.memory-mib"], Form::Memory(32, 65_536))),
-    variable("MCP_BRIDGE_PIDS", Keys(&["limits.processes"], Form::Number(8, 4_096))),
-    variable(
-        "MCP_SERVERS_CONFIG",
-        Used("a file that names servers, in JSON or TOML, as with `--mcp-config`"),
-    ),
+    variable("MCP_BRIDGE_MEMORY", Keys(&["limits.memory-mib"], ValueFormat::Memory(32, 65_536))),
+    variable("MCP_BRIDGE_PIDS", Keys(&["limits.processes"], ValueFormat::Number(8, 4_096))),
+    variable("MCP_SERVERS_CONFIG", Used("a server file in JSON or TOML, as with `--mcp-config`")),
     variable(
         "MCP_BRIDGE_LOG_LEVEL",
-        Used("the same as CODEXEC_LOG, which counts more: DEBUG, INFO, WARNING, ERROR or CRITICAL"),
+        Used("the same as CODEXEC_LOG, which wins: DEBUG, INFO, WARNING, ERROR or CRITICAL"),
     ),
     variable(
         "MCP_BRIDGE_CPUS",
-        Nothing(
-            "the time of an execution is bounded by `limits.cpu-s`, not its share of the cores",
-        ),
+        Ignored("`limits.cpu-s` bounds CPU time; the share of the cores is not limited"),
     ),
-    variable("MCP_BRIDGE_RUNTIME", Nothing(NO_CONTAINER)),
+    variable("MCP_BRIDGE_RUNTIME", Ignored(NO_CONTAINER)),
     variable(
         "MCP_BRIDGE_IMAGE",
-        Nothing("no image is needed; `python.interpreter` names the interpreter"),
+        Ignored("no image is needed; `python.interpreter` names the interpreter"),
     ),
     variable(
         "MCP_BRIDGE_CONTAINER_USER",
-        Nothing("code runs as nobody, in a user namespace of its own"),
+        Ignored("code runs as nobody, in a user namespace of its own"),
     ),
-    variable("MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", Nothing(NO_CONTAINER)),
+    variable("MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", Ignored(NO_CONTAINER)),
     variable(
         "MCP_BRIDGE_STATE_DIR",
-        Nothing("nothing is passed through files; $CODEXEC_HOME has all state"),
+        Ignored("no state is passed through files; $CODEXEC_HOME holds all state"),
     ),
     variable(
         "MCP_BRIDGE_ALLOW_SELF_SERVER",
-        Nothing("codexec never starts itself; `codexec servers enable` uses any other server"),
+        Ignored("codexec never starts itself; `codexec servers enable` enables any other server"),
     ),
-    variable("MCP_AVAILABLE_SERVERS", Nothing("it was for the container; code asks `mcp.runtime`")),
-    variable(
-        "MCP_DISCOVERED_SERVERS",
-        Nothing("it was for the container; code asks `mcp.runtime`"),
-    ),
+    variable("MCP_AVAILABLE_SERVERS", Ignored("only for the container; code uses `mcp.runtime`")),
+    variable("MCP_DISCOVERED_SERVERS", Ignored("only for the container; code uses `mcp.runtime`")),
     entry("command", Used("the program")),
     entry("args", Used("its arguments")),
     entry("env", Used("its variables")),
-    entry("cwd", Used("the directory that it starts in")),
-    entry("description", Nothing("a server says itself what it is for")),
+    entry("cwd", Used("its working directory")),
+    entry("description", Ignored("the server's own description is used")),
 ];

@@ -1,46 +1,49 @@
-use super::{Form, Here, Setting, bare, key, variable};
-use Here::{Keys, Nothing, Used};
+use super::{SeedSetting, SettingMeaning, ValueFormat, bare, key, variable};
+use SettingMeaning::{Ignored, Keys, Used};
 
-const TIMEOUT: Here = Keys(&["limits.timeout-ms"], Form::Number(1_000, 300_000));
-const AUDIT: Here = Keys(&["code-executor.audit"], Form::Flag);
-const AUDIT_LOG: Here = Keys(&["code-executor.audit-log"], Form::Path);
-const NO_PATTERNS: Here =
-    Nothing("code is not searched for words; the sandbox holds whatever it says");
-const NO_SAMPLING: Here = Nothing("code cannot ask a model here");
-const NO_KEY: Here = Nothing("code cannot ask a model here, so no key of one is needed");
-const NO_PORT: Here =
-    Nothing("nothing listens on a port; the tool `health` and `codexec doctor` tell");
-const NO_RATE: Here = Nothing(
-    "executions are bounded by `workers.max` and wait for their turn; discovery has its own 30 a \
-     minute",
+const TIMEOUT: SettingMeaning = Keys(&["limits.timeout-ms"], ValueFormat::Number(1_000, 300_000));
+const AUDIT: SettingMeaning = Keys(&["code-executor.audit"], ValueFormat::Flag);
+const AUDIT_LOG: SettingMeaning = Keys(&["code-executor.audit-log"], ValueFormat::Path);
+const NO_PATTERNS: SettingMeaning =
+    Ignored("code is not scanned for patterns; the sandbox confines all code");
+const NO_SAMPLING: SettingMeaning = Ignored("code cannot call a model");
+const NO_KEY: SettingMeaning = Ignored("code cannot call a model, so no API key is needed");
+const NO_PORT: SettingMeaning =
+    Ignored("codexec listens on no port; use the tool `health` or `codexec doctor`");
+const NO_RATE: SettingMeaning = Ignored(
+    "`workers.max` bounds executions, and others wait in a queue; discovery has a fixed limit of \
+     30 per minute",
 );
 
-pub(super) const SETTINGS: &[Setting] = &[
+pub(super) const SETTINGS: &[SeedSetting] = &[
     variable("CODE_EXECUTOR_TIMEOUT_MS", TIMEOUT),
-    variable("ALLOWED_PROJECTS", Keys(&["code-executor.projects"], Form::Paths)),
+    variable("ALLOWED_PROJECTS", Keys(&["code-executor.projects"], ValueFormat::Paths)),
     bare("ENABLE_AUDIT_LOG", AUDIT),
     bare("AUDIT_LOG_PATH", AUDIT_LOG),
-    bare("POOL_MAX_CONCURRENT", Keys(&["gateway.max-concurrency"], Form::Number(1, 1_000))),
-    bare("POOL_QUEUE_SIZE", Keys(&["gateway.queue"], Form::Number(1, 1_000))),
-    bare("POOL_QUEUE_TIMEOUT_MS", Keys(&["gateway.queue-wait-ms"], Form::Number(1_000, 300_000))),
+    bare("POOL_MAX_CONCURRENT", Keys(&["gateway.max-concurrency"], ValueFormat::Number(1, 1_000))),
+    bare("POOL_QUEUE_SIZE", Keys(&["gateway.queue"], ValueFormat::Number(1, 1_000))),
+    bare(
+        "POOL_QUEUE_TIMEOUT_MS",
+        Keys(&["gateway.queue-wait-ms"], ValueFormat::Number(1_000, 300_000)),
+    ),
     variable(
         "CODE_EXECUTOR_CONFIG_PATH",
-        Used("the first of the files whose keys follow; it has to be there"),
+        Used("the first of the files whose keys are below; the file must exist"),
     ),
-    variable("MCP_CONFIG_PATH", Used("files that name servers, separated by colons")),
+    variable("MCP_CONFIG_PATH", Used("server files, separated by colons")),
     variable("CODE_EXECUTOR_SKIP_DANGEROUS_PATTERNS", NO_PATTERNS),
     variable(
         "CODE_EXECUTOR_SCHEMA_CACHE_TTL_MS",
-        Nothing("a server's own list counts as soon as it has spoken, however old the kept one is"),
+        Ignored("a server's live tool list replaces the cached one as soon as it arrives"),
     ),
     variable("CODE_EXECUTOR_RATE_LIMIT_RPM", NO_RATE),
-    bare("PYTHON_ENABLED", Nothing("Python is there; `languages.enabled` takes it away")),
-    bare("PYTHON_SANDBOX_READY", Nothing("Python is always in the sandbox")),
-    bare("DENO_PATH", Nothing("TypeScript runs in an engine of ours")),
+    bare("PYTHON_ENABLED", Ignored("Python is enabled by default; see `languages.enabled`")),
+    bare("PYTHON_SANDBOX_READY", Ignored("Python always runs in the sandbox")),
+    bare("DENO_PATH", Ignored("TypeScript runs in codexec's own engine")),
     bare("ENABLE_HEALTH_CHECK", NO_PORT),
     bare("HEALTH_CHECK_PORT", NO_PORT),
     bare("HEALTH_CHECK_HOST", NO_PORT),
-    bare("DOCKER_CONTAINER", Nothing("it found a way out of a container that is not needed here")),
+    bare("DOCKER_CONTAINER", Ignored("codexec needs no workaround for containers")),
     variable("CODE_EXECUTOR_SAMPLING_ENABLED", NO_SAMPLING),
     variable("CODE_EXECUTOR_AI_PROVIDER", NO_SAMPLING),
     variable("CODE_EXECUTOR_AI_BASE_URL", NO_SAMPLING),
@@ -62,35 +65,38 @@ pub(super) const SETTINGS: &[Setting] = &[
     bare("PERPLEXITY_API_KEY", NO_KEY),
     variable(
         "CODE_EXECUTOR_PROXY_URL",
-        Nothing("no wrappers are generated; tools are called by name"),
+        Ignored("no wrappers are generated; tools are called by name"),
     ),
     variable(
         "CODE_EXECUTOR_AUTH_TOKEN",
-        Nothing("no wrappers are generated; tools are called by name"),
+        Ignored("no wrappers are generated; tools are called by name"),
     ),
-    key("version", Nothing("there has been one version of the file")),
+    key("version", Ignored("the file format has only one version")),
     key("security.defaultTimeoutMs", TIMEOUT),
-    key("security.maxTimeoutMs", Keys(&["limits.max-timeout-ms"], Form::Number(1_000, 600_000))),
-    key("security.allowedTools", Keys(&["code-executor.allowed-tools"], Form::Texts)),
-    key("security.allowRead", Keys(&["code-executor.projects"], Form::Paths)),
-    key("security.allowWrite", Keys(&["files.writable"], Form::FlagOrList)),
+    key(
+        "security.maxTimeoutMs",
+        Keys(&["limits.max-timeout-ms"], ValueFormat::Number(1_000, 600_000)),
+    ),
+    key("security.allowedTools", Keys(&["code-executor.allowed-tools"], ValueFormat::Strings)),
+    key("security.allowRead", Keys(&["code-executor.projects"], ValueFormat::Paths)),
+    key("security.allowWrite", Keys(&["files.writable"], ValueFormat::FlagOrList)),
     key("security.enableAuditLog", AUDIT),
     key("security.auditLogPath", AUDIT_LOG),
-    key("security.maxCodeSize", Nothing("code may have 1 MiB")),
-    key("security.allowNetwork", Nothing("code never has a network here")),
+    key("security.maxCodeSize", Ignored("the limit is fixed at 1 MiB")),
+    key("security.allowNetwork", Ignored("code never has a network")),
     key("security.rateLimit", NO_RATE),
     key("security.skipDangerousPatternCheck", NO_PATTERNS),
     key(
         "executors.typescript.enabled",
-        Keys(&["languages.enabled"], Form::Without(&["typescript", "javascript"])),
+        Keys(&["languages.enabled"], ValueFormat::RemoveLanguages(&["typescript", "javascript"])),
     ),
-    key("executors.typescript.denoPath", Nothing("TypeScript runs in an engine of ours")),
-    key("executors.python.enabled", Keys(&["languages.enabled"], Form::Without(&["python"]))),
-    key("executors.python.pythonPath", Keys(&["python.interpreter"], Form::WholePath)),
-    key("executors.python.version", Nothing("the interpreter says its version itself")),
-    key("sampling", NO_SAMPLING),
+    key("executors.typescript.denoPath", Ignored("TypeScript runs in codexec's own engine")),
     key(
-        "mcpConfigPath",
-        Used("a file that names servers, if it is written from `/` or `~/` on and is there"),
+        "executors.python.enabled",
+        Keys(&["languages.enabled"], ValueFormat::RemoveLanguages(&["python"])),
     ),
+    key("executors.python.pythonPath", Keys(&["python.interpreter"], ValueFormat::AbsolutePath)),
+    key("executors.python.version", Ignored("codexec asks the interpreter for its version")),
+    key("sampling", NO_SAMPLING),
+    key("mcpConfigPath", Used("a server file, if the path is absolute and the file exists")),
 ];

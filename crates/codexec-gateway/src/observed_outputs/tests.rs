@@ -1,0 +1,134 @@
+use serde_json::json;
+
+use super::*;
+
+fn tool(name: &str, description: &str) -> Tool {
+    Tool::read(&json!({"name": name, "description": description})).expect("a tool")
+}
+
+fn server() -> ServerName {
+    ServerName::new("s").expect("a name")
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "so that a case is written in place")]
+/// Checks the shape after these results.
+#[track_caller]
+fn check(results: &[Value], expected: Value) {
+    let mut seen = OutputShape::default();
+    for result in results {
+        seen.observe(result);
+    }
+    assert_eq!(seen.schema(), expected);
+}
+
+#[test]
+fn shapes_grow_with_each_result() {
+    let text = || json!({"type": "string"});
+    check(&[], json!({}));
+    check(&[json!("a"), json!("b")], text());
+    check(&[json!("a"), Value::Null], json!({"anyOf": [{"type": "string"}, {"type": "null"}]}));
+    check(
+        &[json!({"id": 1, "name": "a"}), json!({"id": 2})],
+        json!({"type": "object", "properties": {"id": {"type": "integer"}, "name": text()}, "required": ["id"]}),
+    );
+    check(
+        &[json!([]), json!([{"x": 1.5}, {"x": "y"}])],
+        json!({"type": "array", "items": {"type": "object", "required": ["x"],
+            "properties": {"x": {"anyOf": [{"type": "string"}, {"type": "number"}]}}}}),
+    );
+    check(&[json!([])], json!({"type": "array"}));
+}
+
+#[test]
+fn txt_3_names_that_are_data_are_not_stored() {
+    let map = |values: Value| json!({"type": "object", "additionalProperties": values});
+    let number = || json!({"type": "integer"});
+    for name in
+        ["ann@example.com", "2026-01-01", "a b", "u-123456789", &"x".repeat(60), "\u{202e}x"]
+    {
+        check(&[json!({name: 1})], map(number()));
+        check(&[json!({"plain": 1}), json!({name: 1})], map(number()));
+    }
+    let many: serde_json::Map<String, Value> =
+        (0..41).map(|n| (format!("k{n}"), json!(n))).collect();
+    check(&[Value::Object(many)], map(number()));
+    // Each call has other keys.
+    let each: Vec<Value> = (0..60).map(|n| json!({format!("user{n}"): n})).collect();
+    check(&each, map(number()));
+}
+
+#[test]
+fn txt_3_no_value_is_stored_and_everything_is_bounded() {
+    let observed = ObservedOutputs::new(None);
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    let _guard = runtime.enter();
+    let mut deep = json!("secret");
+    for _ in 0..100 {
+        deep = json!({"secret_free": [deep, "secret"]});
+    }
+    let wide: Vec<Value> = (0..10_000).map(|n| json!({"n": n, "text": "secret"})).collect();
+    let tool = tool("t", "");
+    observed.observe(&server(), &tool, &deep);
+    observed.observe(&server(), &tool, &json!(wide));
+    let schema = observed.schema(&server(), &tool).expect("seen").to_string();
+    assert!(!schema.contains("\"secret\"") && schema.len() < 2_000, "{schema}");
+    for n in 0..2_000 {
+        observed.observe(&server(), &tool, &json!({format!("f{n}"): 1}));
+    }
+    assert_eq!(tool.recorded_results.load(Ordering::Relaxed), MAX_OBSERVATIONS);
+}
+
+#[tokio::test]
+async fn observations_outlive_the_process_but_not_the_definition() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path().to_path_buf();
+    let before = ObservedOutputs::new(Some(&home));
+    before.observe(&server(), &tool("t", "one"), &json!({"id": 1}));
+    before.observe(&server(), &tool("u", "one"), &json!("text"));
+    before.save();
+
+    let after = ObservedOutputs::new(Some(&home));
+    let id =
+        json!({"type": "object", "properties": {"id": {"type": "integer"}}, "required": ["id"]});
+    assert_eq!(after.schema(&server(), &tool("t", "one")), Some(id.clone()));
+    assert_eq!(after.schema(&server(), &tool("t", "two")), None);
+    after.observe(&server(), &tool("t", "two"), &json!([1]));
+    let list = json!({"type": "array", "items": {"type": "integer"}});
+    assert_eq!(after.schema(&server(), &tool("t", "two")), Some(list));
+    after.save();
+    let reloaded = ObservedOutputs::new(Some(&home));
+    assert_eq!(reloaded.schema(&server(), &tool("t", "one")), None);
+    assert_eq!(reloaded.schema(&server(), &tool("u", "one")), Some(json!({"type": "string"})));
+    let files: Vec<_> =
+        std::fs::read_dir(home.join("observed")).expect("there").flatten().collect();
+    assert_eq!(files.len(), 1, "nothing half written is left: {files:?}");
+}
+
+#[tokio::test]
+async fn an_invalid_file_counts_as_missing() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home = home.path().to_path_buf();
+    let tool = tool("t", "");
+    let definition = tool.definition_hash();
+    let hidden = json!({"t": {"definition": definition, "seen": {"object": {"times": 1,
+        "fields": {"a\u{202e}": {"times": 1, "seen": {"kinds": ["string"]}}}}}}});
+    std::fs::create_dir(home.join("observed")).expect("made");
+    for text in ["", "{", "[]", "{\"t\": 5}", &hidden.to_string(), &"[".repeat(100_000)] {
+        std::fs::write(home.join("observed/s.json"), text).expect("written");
+        let observed = ObservedOutputs::new(Some(&home));
+        assert_eq!(observed.schema(&server(), &tool), None, "{text}");
+        observed.observe(&server(), &tool, &json!(1));
+        observed.save();
+        let again = ObservedOutputs::new(Some(&home)).schema(&server(), &tool);
+        assert_eq!(again, Some(json!({"type": "integer"})));
+    }
+}
+
+#[test]
+fn an_output_schema_wins_over_observations() {
+    let observed = ObservedOutputs::new(None);
+    let tool = Tool::read(&json!({"name": "t", "outputSchema": {"type": "object"}}));
+    let tool = tool.expect("a tool");
+    observed.observe(&server(), &tool, &json!({"id": 1}));
+    assert_eq!(observed.schema(&server(), &tool), None);
+}

@@ -1,0 +1,74 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use codexec_types::{AdmissionRequest, Json, Language, Policy, RequestedLimits, WorkingDirPolicy};
+
+use crate::discovery::DiscoveryRules;
+use crate::sessions::{OpenSession, Replay};
+use crate::working_dir::{DirError, resolve_dir};
+
+/// A request to run code, as an edge has parsed it. Nothing in it has been checked or looked up.
+#[derive(Clone)]
+pub struct ExecutionRequest {
+    pub language: Language,
+    pub code: String,
+    pub input: Json,
+    /// The program's arguments.
+    pub args: Vec<String>,
+    /// One of the user's directories to work in, as the client wrote it.
+    pub working_dir: Option<PathBuf>,
+    pub asked: RequestedLimits,
+    /// True if the code can see more tools than it may call.
+    pub(crate) sees_all: bool,
+    /// The discovery rules, if the code can see more tools than it may call.
+    pub(crate) discovery: Option<Arc<DiscoveryRules>>,
+    /// The directories that this toolset allows, instead of the policy's.
+    pub(crate) files: Option<WorkingDirPolicy>,
+    /// The session to run in, or `None` for a worker of its own.
+    pub(crate) session: Option<Arc<OpenSession>>,
+    /// The name and version of the saved script that this is.
+    pub(crate) script: Option<(String, u32)>,
+    /// Recorded answers, for a cell that is replayed.
+    pub(crate) replayed: Option<Arc<Replay>>,
+}
+
+impl ExecutionRequest {
+    /// Creates a request for a worker of its own.
+    pub fn new(language: Language, code: String) -> ExecutionRequest {
+        ExecutionRequest {
+            language,
+            code,
+            input: Json::null(),
+            args: Vec::new(),
+            working_dir: None,
+            asked: RequestedLimits::default(),
+            sees_all: false,
+            discovery: None,
+            files: None,
+            session: None,
+            script: None,
+            replayed: None,
+        }
+    }
+
+    /// Returns the policy with the directories of this request.
+    pub(crate) fn policy(&mut self, policy: Arc<Policy>) -> Arc<Policy> {
+        match self.files.take() {
+            Some(files) => Arc::new(Policy { files, ..Policy::clone(&policy) }),
+            None => policy,
+        }
+    }
+
+    /// Resolves the working directory. This is the only disk access of a request.
+    pub(crate) async fn resolve(
+        self,
+        files: &WorkingDirPolicy,
+    ) -> Result<AdmissionRequest, DirError> {
+        let ExecutionRequest { language, code, input, args, working_dir, asked, .. } = self;
+        let working_dir = match working_dir {
+            Some(path) => Some(resolve_dir(path, files).await?),
+            None => None,
+        };
+        Ok(AdmissionRequest { language, code, input, args, working_dir, asked })
+    }
+}
