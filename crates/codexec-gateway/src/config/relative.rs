@@ -8,9 +8,10 @@ const CODE: [&str; 20] = [
     "pyz", "rb", "sh", "so", "ts", "tsx", "wasm",
 ];
 /// Programs that run the file they are told first.
-const INTERPRETERS: [&str; 18] = [
-    "bash", "bun", "dash", "deno", "java", "lua", "node", "nodejs", "perl", "php", "pypy",
-    "python", "ruby", "sh", "ts-node", "tsx", "wasmtime", "zsh",
+const INTERPRETERS: [&str; 32] = [
+    "R", "Rscript", "bash", "bun", "dash", "deno", "dotnet", "elixir", "fastmcp", "fish", "java",
+    "jruby", "julia", "ksh", "lua", "luajit", "mcp", "node", "nodejs", "nodemon", "perl", "php",
+    "pypy", "python", "ruby", "sh", "ts-node", "tsx", "wasmer", "wasmtime", "zsh", "zx",
 ];
 
 /// A program that is not on PATH, and not named from `/` on.
