@@ -7,10 +7,11 @@ const CODE: [&str; 20] = [
     "bash", "cjs", "cts", "jar", "js", "jsx", "lua", "mjs", "mts", "node", "php", "pl", "py",
     "pyz", "rb", "sh", "so", "ts", "tsx", "wasm",
 ];
-/// Programs that run the file named by their first argument.
-const INTERPRETERS: [&str; 18] = [
-    "bash", "bun", "dash", "deno", "java", "lua", "node", "nodejs", "perl", "php", "pypy",
-    "python", "ruby", "sh", "ts-node", "tsx", "wasmtime", "zsh",
+/// Programs that run the file they are told first.
+const INTERPRETERS: [&str; 32] = [
+    "R", "Rscript", "bash", "bun", "dash", "deno", "dotnet", "elixir", "fastmcp", "fish", "java",
+    "jruby", "julia", "ksh", "lua", "luajit", "mcp", "node", "nodejs", "nodemon", "perl", "php",
+    "pypy", "python", "ruby", "sh", "ts-node", "tsx", "wasmer", "wasmtime", "zsh", "zx",
 ];
 
 /// Returns true for a command with a relative path, which is neither absolute nor found in PATH.

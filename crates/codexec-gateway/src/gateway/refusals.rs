@@ -27,7 +27,9 @@ impl Gateway {
         let env: Vec<(String, String)> = program.env.iter().filter_map(plain_value).collect();
         let refused = plan_start(program, &env, &self.inner.shared.settings).err()?;
         match refused {
-            StartRefusal::GuestWritable { .. } | StartRefusal::TakesFromWorkingDir(_) => {
+            StartRefusal::GuestWritable { .. }
+            | StartRefusal::InLauncher { .. }
+            | StartRefusal::TakesFromWorkingDir(_) => {
                 Some(format!("{:?} {refused}", program.command))
             }
             // These errors are reported when the server is started.

@@ -4,7 +4,9 @@
 //! THREAT[CFG-8]: a server runs outside of the sandbox, so no part of its start may come from a
 //! directory that guests can write, unless the user has named that part in the settings.
 
-mod code_files;
+mod command_line;
+mod guest_code;
+mod variables;
 mod working_dir;
 
 use std::{
@@ -17,25 +19,6 @@ use crate::{GatewaySettings, StdioConfig, config::program_name};
 
 /// The PATH for servers without one.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
-/// Variables that name code, or folders with code.
-const CODE_VARIABLES: [&str; 16] = [
-    "BASH_ENV",
-    "CLASSPATH",
-    "ENV",
-    "JAVA_TOOL_OPTIONS",
-    "LD_AUDIT",
-    "LD_LIBRARY_PATH",
-    "LD_PRELOAD",
-    "NODE_OPTIONS",
-    "NODE_PATH",
-    "PERL5LIB",
-    "PYTHONHOME",
-    "PYTHONPATH",
-    "PYTHONSTARTUP",
-    "PYTHONUSERBASE",
-    "RUBYLIB",
-    "RUBYOPT",
-];
 
 /// Everything that is passed to the spawned process.
 #[derive(Debug, PartialEq)]
@@ -59,6 +42,12 @@ pub(crate) enum StartRefusal {
     )]
     GuestWritable { path: PathBuf, directory: PathBuf },
     #[error(
+        "is not started: {} lies in {}, where code may write, and {launcher} may run it; start the \
+         server without {launcher}, or name the path with `files.run-from` in config.toml",
+        .path.display(), .directory.display()
+    )]
+    InLauncher { path: PathBuf, directory: PathBuf, launcher: String },
+    #[error(
         "is not started: it takes what it runs from its working directory {}, where code may \
          write; name another with `cwd`, or name this one with `files.run-from` in config.toml",
         .0.display()
@@ -66,7 +55,19 @@ pub(crate) enum StartRefusal {
     TakesFromWorkingDir(PathBuf),
 }
 
-/// A plan under construction.
+impl StartRefusal {
+    /// Says that the path may be data, which nothing tells from code here.
+    fn of_launcher(self, launcher: &str) -> StartRefusal {
+        match self {
+            StartRefusal::GuestWritable { path, directory } => {
+                StartRefusal::InLauncher { path, directory, launcher: launcher.to_owned() }
+            }
+            other => other,
+        }
+    }
+}
+
+/// A plan while it is made.
 struct StartPlanner<'a> {
     config: &'a StdioConfig,
     settings: &'a GatewaySettings,
@@ -89,9 +90,7 @@ pub(crate) fn plan(
         return Err(StartRefusal::NoDirectory(planner.plan.cwd));
     }
     planner.check_path(&planner.plan.program)?;
-    for file in planner.code_files() {
-        planner.check_path(&file)?;
-    }
+    planner.check_arguments()?;
     planner.check_variables()?;
     planner.clean_path();
     planner.isolate_from_working_dir()?;
@@ -129,21 +128,7 @@ impl StartPlanner<'_> {
         self.settings.guest_paths.find_writable_dir(path, &read_link)
     }
 
-    fn check_variables(&self) -> Result<(), StartRefusal> {
-        for name in CODE_VARIABLES {
-            let Some(value) = self.plan.env.get(name) else { continue };
-            let is_list = name.ends_with("PATH") || name.ends_with("LIB");
-            for part in value.split([':', ' ', '=', ',']) {
-                // An empty part of a list of folders is the working directory.
-                if part.starts_with(['/', '.']) || is_list {
-                    self.check_path(&self.plan.cwd.join(part))?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// Removes guest-writable folders from PATH, for programs that the server itself starts.
+    /// Programs that the server starts itself are not looked for in guests' folders either.
     fn clean_path(&mut self) {
         let Some(path) = self.plan.env.get("PATH") else { return };
         let is_safe =

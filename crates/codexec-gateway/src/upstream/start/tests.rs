@@ -1,3 +1,5 @@
+mod shapes;
+
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use codexec_types::{GuestPaths, WorkingDirPolicy};
@@ -5,6 +7,10 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::Warden;
+
+const PROGRAMS: &str = "R bash bun bunx cargo deno docker dotnet env fastmcp go java lua make mvn \
+    nice node npm npx perl php pipx pnpm podman poetry python3 ruby script server sh sudo timeout \
+    tsx uv uvx wrapper xargs yarn";
 
 /// A home directory with a project that guests may write.
 struct TestHome {
@@ -20,22 +26,15 @@ impl TestHome {
             std::fs::create_dir_all(home.join(name)).expect("made");
         }
         let programs = [
-            "bin/python3",
-            "bin/node",
-            "bin/npx",
-            "bin/npm",
-            "bin/bun",
-            "bin/uv",
-            "bin/sh",
-            "bin/server",
             "project/bin/planted",
             "project/server",
             "project/server.js",
             "trusted/server",
             "home.js",
         ];
-        for name in programs {
-            std::fs::write(home.join(name), "").expect("written");
+        let installed = PROGRAMS.split_whitespace().map(|name| format!("bin/{name}"));
+        for name in programs.map(str::to_owned).into_iter().chain(installed) {
+            std::fs::write(home.join(&name), "").expect("written");
             let mode = std::fs::Permissions::from_mode(0o755);
             std::fs::set_permissions(home.join(name), mode).expect("runnable");
         }
@@ -57,14 +56,14 @@ impl TestHome {
     /// come before the command.
     fn plan(&self, line: &str) -> Result<StartPlan, String> {
         let home = self.folder.path().canonicalize().expect("there").display().to_string();
-        let line = line.replace("PROJECT", "HOME/project").replace("HOME", &home);
+        let line = fill(line, &home);
         let mut config = StdioConfig::default();
         let mut env = Vec::new();
         for word in line.split(' ') {
             match word.split_once('=') {
                 _ if !config.command.is_empty() => config.args.push(word.replace('_', " ")),
                 Some(("cwd", cwd)) => config.cwd = Some(cwd.into()),
-                Some((name, value)) => env.push((name.to_owned(), value.to_owned())),
+                Some((name, value)) => env.push((name.to_owned(), value.replace('_', " "))),
                 None => config.command = word.to_owned(),
             }
         }
@@ -85,6 +84,20 @@ impl TestHome {
         let why = self.plan(line).expect_err(line);
         assert!(why.starts_with(&format!("is not started: {what}")), "{line}: {why}");
     }
+}
+
+/// Replaces `HOME` where it is not the name of a variable.
+fn fill(line: &str, home: &str) -> String {
+    let line = line.replace("PROJECT", "HOME/project");
+    let mut pieces = line.split("HOME");
+    let mut out = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let is_variable = out.ends_with(['$', '{'])
+            || out.trim_end_matches('_').ends_with(|c: char| c.is_ascii_uppercase() && c != 'I');
+        out.push_str(if is_variable { "HOME" } else { home });
+        out.push_str(piece);
+    }
+    out
 }
 
 /// THREAT[CFG-8]: neither the program, nor its script, nor its modules.

@@ -2,14 +2,14 @@
 
 use std::path::Path;
 
-use super::{StartPlanner, StartRefusal};
-use crate::config::{is_interpreter, program_name};
+use super::{StartPlanner, StartRefusal, command_line::CommandLine};
+use crate::config::{is_code, is_interpreter, program_name};
 
-/// Programs that run code from their working directory, without an option to prevent it.
-const RUNNERS: [&str; 27] = [
-    "bun", "bundle", "bunx", "cargo", "composer", "deno", "go", "gradle", "hatch", "just", "make",
-    "mise", "mvn", "nox", "pdm", "pipenv", "pnpm", "pnpx", "poetry", "rake", "rye", "task", "tox",
-    "ts-node", "tsx", "yarn", "yarnpkg",
+/// Programs that run what their working directory says, and that cannot be told otherwise, beside
+/// those whose arguments cannot be told from code.
+const RUNNERS: [&str; 14] = [
+    "R", "Rscript", "bun", "bunx", "deno", "go", "lua", "luajit", "pnpm", "pnpx", "ts-node", "tsx",
+    "yarn", "yarnpkg",
 ];
 /// Options whose value is resolved from the working directory.
 const NODE_OPTIONS: [&str; 7] = [
@@ -36,32 +36,43 @@ impl StartPlanner<'_> {
             return Ok(());
         }
         let refused = || Err(StartRefusal::TakesFromWorkingDir(self.plan.cwd.clone()));
-        let is_runner = |word: &&str| {
-            let name = program_name(word);
-            RUNNERS.contains(&name) || matches!(name, "npx" | "npm")
-        };
         match self.name() {
+            // Pythons before 3.11 do not know the variable: they stop at the option.
+            "python" | "pypy" if !runs_script => {
+                self.plan.args.insert(0, "-P".to_owned());
+                Ok(())
+            }
+            _ if self.is_opaque() && !self.is_plain_line() => refused(),
             "npx" => self.take_packages_from_home(),
             "npm" if self.has_word_at(0, &["exec", "x"]) => self.take_packages_from_home(),
-            "npm" => refused(),
             "uv" if self.plan.args.iter().any(|arg| arg == "run")
                 && !self.has_word_at(0, &["tool"]) =>
             {
                 refused()
             }
-            // Pythons before 3.11 ignore the variable, but fail on the unknown option.
-            "python" | "pypy" if !runs_script => {
-                self.plan.args.insert(0, "-P".to_owned());
-                Ok(())
-            }
             "node" | "nodejs" if !runs_script || self.has_node_options() => refused(),
             name if RUNNERS.contains(&name) => refused(),
-            _ if self.wrapped_words().iter().any(is_runner) => refused(),
             _ => Ok(()),
         }
     }
 
-    /// Makes npx look for packages as if it were started in the user's home directory.
+    /// True for a shell line that names no program known to run files, and no relative path.
+    fn is_plain_line(&self) -> bool {
+        let is_plain = |word: &String| {
+            let name = program_name(word);
+            !CommandLine::knows(name)
+                && !RUNNERS.contains(&name)
+                && !matches!(name, "eval" | "source")
+                && !is_code(Path::new(word))
+                && (word.starts_with('/') || !word.contains('/'))
+        };
+        let computes = |arg: &String| arg.contains("$(") || arg.contains('`');
+        CommandLine::is_shell(self.name())
+            && !self.plan.args.iter().any(computes)
+            && self.plan.args.iter().all(|arg| self.words(arg).iter().all(is_plain))
+    }
+
+    /// npx looks for packages as if it were started in the user's home directory.
     fn take_packages_from_home(&mut self) -> Result<(), StartRefusal> {
         let home = self.settings.user_home.clone().unwrap_or_else(|| "/".into());
         self.check_path(&home.join("node_modules"))?;
