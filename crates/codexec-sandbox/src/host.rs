@@ -1,6 +1,5 @@
 //! The host's side: starts the zygote, requests keepers, and reads their messages.
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixDatagram, UnixStream};
@@ -268,12 +267,6 @@ pub fn raise_thread_priority() {
 /// Returns true if the host runs as root. Guests then run as another user.
 pub fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
-}
-
-/// Returns the kernel's handle of a file, which outlives renames, or `None` if the file system has
-/// no handles. Does not follow a symbolic link.
-pub fn file_handle(folder: BorrowedFd<'_>, name: &CStr) -> Option<(i32, Vec<u8>)> {
-    crate::sys::file_handle(folder, name).ok()
 }
 
 /// Returns true if any process has this file open for writing. `file` must be open read-only.

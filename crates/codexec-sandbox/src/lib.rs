@@ -50,9 +50,9 @@ pub use control::{
 pub use entry::WorkerEntry;
 pub use exchange::swap_directories;
 pub use host::{
-    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, file_handle, interrupt_process,
-    is_filesystem_full, is_open_for_writing, is_root, parse_confined, process_id,
-    raise_thread_priority, run_as_file_user, shares_memory, time_since_boot, used_bytes,
+    GuestProcess, KeeperLink, WorkerHandles, ZygoteLink, interrupt_process, is_filesystem_full,
+    is_open_for_writing, is_root, parse_confined, process_id, raise_thread_priority,
+    run_as_file_user, shares_memory, time_since_boot, used_bytes,
 };
 pub use launch::{Launch, Rlimits, Rootfs};
 pub use layer::{Layer, LayerError, MissingLayer, Posture};

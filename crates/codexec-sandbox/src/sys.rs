@@ -3,7 +3,6 @@
 
 mod mounting;
 
-use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
@@ -354,35 +353,6 @@ pub(crate) fn attempt(number: libc::c_long, arguments: [libc::c_long; 4]) -> Opt
     // error instead of touching memory.
     let result = unsafe { libc::syscall(number, a, b, c, d) };
     (result == -1).then(Errno::last)
-}
-
-/// Returns the kernel's handle of a file: its type and its bytes. The same file has the
-/// same handle under every name and after every rename.
-pub(crate) fn file_handle(folder: BorrowedFd<'_>, name: &CStr) -> Result<(i32, Vec<u8>), Errno> {
-    const MAX_BYTES: usize = 128;
-    #[repr(C)]
-    struct Handle {
-        bytes: u32,
-        kind: i32,
-        content: [u8; MAX_BYTES],
-    }
-    let mut handle = Handle { bytes: MAX_BYTES as u32, kind: 0, content: [0; MAX_BYTES] };
-    let mut mount_id: libc::c_int = 0;
-    let handle_pointer: *mut Handle = &mut handle;
-    // SAFETY: the name ends with NUL, and the kernel writes at most `bytes` bytes of content.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_name_to_handle_at,
-            folder.as_raw_fd(),
-            name.as_ptr(),
-            handle_pointer,
-            &raw mut mount_id,
-            0,
-        )
-    };
-    Errno::result(result)?;
-    let length = usize::try_from(handle.bytes).unwrap_or(0);
-    Ok((handle.kind, handle.content.get(..length).unwrap_or_default().to_vec()))
 }
 
 /// Returns true if any process has this file open for writing; false also if the file system does

@@ -124,16 +124,17 @@ impl Commit<'_> {
     fn commit_dir(&mut self, path: &Path, node: &FileNode, parent: Folder) -> io::Result<()> {
         // Overlayfs marks folders that replace one of the user's, but not the folders inside them.
         let is_replaced = parent.is_replaced || self.upper.is_opaque(path);
-        let origin = self.upper.find_origin(path, FileKind::Dir);
+        let is_copy = self.upper.is_copy(path, FileKind::Dir);
         match self.target.find(path)? {
             Some(there) if there.kind == FileKind::Dir => {
                 if is_replaced && !self.ledger.has_made(path) {
                     self.clear_folder_later(path, &there);
                 }
-                let handle = self.target.find_handle(path);
-                if let (false, Some(Some(origin)), Some(handle)) = (is_replaced, origin, handle)
-                    && origin != handle
-                {
+                // A rename changes a folder's second time alone. New entries change both.
+                let is_exchanged = there.stamp.modified < self.since
+                    && there.stamp.changed >= self.since
+                    && !self.ledger.is_ours(path, &there);
+                if is_copy && !is_replaced && is_exchanged {
                     self.report_conflict(path, node, EXCHANGED);
                     return Ok(());
                 }
@@ -144,7 +145,7 @@ impl Commit<'_> {
                 return Ok(());
             }
             // A folder that somebody else deleted is restored only for new files in it.
-            None if is_replaced || origin.is_none() => {
+            None if is_replaced || !is_copy => {
                 self.make_dirs(path)?;
                 self.ledger.note_made(path);
                 if self.upper.list(path)?.is_empty() {
@@ -181,7 +182,7 @@ impl Commit<'_> {
         {
             return Ok(());
         }
-        let was_there = there.is_none() && self.was_deleted(path);
+        let was_there = there.is_none() && self.was_deleted(path, &node);
         let (mut source, _) = self.upper.open_file(path)?;
         let content = EntryContent::File(&mut source, self.max_bytes);
         let placed = self.put_entry(path, &node, there, was_there, content)?;
@@ -193,9 +194,12 @@ impl Commit<'_> {
 
     /// True if the guest's file is a copy of one that the user had at this path and has not any
     /// more. A copy that the guest moved or linked here is not.
-    fn was_deleted(&mut self, path: &Path) -> bool {
-        let Some(origin) = self.upper.find_origin(path, FileKind::File) else { return false };
-        !self.progress.displaced.has_origin(self.upper, self.target, origin.as_ref())
+    fn was_deleted(&mut self, path: &Path, node: &FileNode) -> bool {
+        if !self.upper.is_copy(path, FileKind::File) {
+            return false;
+        }
+        self.progress.displaced.scan(self.upper, self.target);
+        !self.progress.displaced.may_include(node, self.since)
     }
 
     fn commit_link(&mut self, path: &Path, node: &FileNode) -> io::Result<()> {
@@ -252,7 +256,9 @@ impl Commit<'_> {
                 entry_writer::create(self.target, path, entry)?
             }
             Some(there) => {
-                self.progress.displaced.note(self.target, path);
+                if !self.upper.is_copy(path, node.kind) {
+                    self.progress.displaced.note(there);
+                }
                 entry_writer::replace(self.target, path, there, entry)?
             }
         };

@@ -1,7 +1,7 @@
 //! A directory tree that is accessed through descriptors only: no link is followed, no mount is
 //! crossed and no path leaves the tree, whatever is renamed meanwhile.
 
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -39,13 +39,6 @@ pub(crate) enum FileKind {
     Whiteout,
     /// A pipe, a socket or a device.
     Special,
-}
-
-/// The kernel's permanent name of a file: the same under every path and after every rename.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct FileHandle {
-    kind: u8,
-    content: Vec<u8>,
 }
 
 /// The identity of a file, and when it last changed.
@@ -100,27 +93,21 @@ impl DirTree {
         }
     }
 
-    /// Returns nothing if there is no entry, or if the file system has no handles.
-    pub(crate) fn find_handle(&self, path: &Path) -> Option<FileHandle> {
-        let (folder, name) = self.open_parent(path).ok()?;
-        let name = CString::new(name.as_bytes()).ok()?;
-        let (kind, content) = codexec_sandbox::file_handle(folder.as_fd(), &name)?;
-        Some(FileHandle { kind: u8::try_from(kind).ok()?, content })
-    }
-
-    /// Returns the file of the lower layer that a file or folder of an upper layer is a copy of, by
-    /// the attribute that overlayfs writes. The inner value is missing if the lower file system
-    /// has no handles.
-    pub(crate) fn find_origin(&self, path: &Path, kind: FileKind) -> Option<Option<FileHandle>> {
+    /// True if an entry of an upper layer began as a copy of one of the lower layer, by the mark
+    /// that overlayfs leaves. In a user namespace the mark does not say of which: a copy that was
+    /// moved has it as well. A file to which the guest gave a second name is not a copy.
+    pub(crate) fn is_copy(&self, path: &Path, kind: FileKind) -> bool {
         let entry = match kind {
-            FileKind::Dir => self.open_dir(path).ok()?,
-            FileKind::File => OwnedFd::from(self.open_file(path).ok()?.0),
+            FileKind::Dir => self.open_dir(path),
+            FileKind::File => self.open_file(path).map(|(file, _)| OwnedFd::from(file)),
             // Links have no attributes of users.
-            FileKind::Link | FileKind::Whiteout | FileKind::Special => return None,
+            FileKind::Link | FileKind::Whiteout | FileKind::Special => return false,
         };
-        let mut value = [0_u8; 256];
-        let length = fs::fgetxattr(entry, "user.overlay.origin", &mut value).ok()?;
-        Some(FileHandle::decode_origin(value.get(..length)?))
+        entry.is_ok_and(|entry| {
+            let is_linked = || fs::fstat(&entry).is_ok_and(|stat| stat.st_nlink > 1);
+            fs::fgetxattr(&entry, "user.overlay.origin", &mut [0_u8; 256]).is_ok()
+                && (kind == FileKind::Dir || !is_linked())
+        })
     }
 
     /// True if overlayfs marked this folder as one that hides the lower layer's.
@@ -213,26 +200,6 @@ impl DirTree {
                 other => return Ok(other?),
             }
         }
-    }
-}
-
-impl FileHandle {
-    /// Decodes the kernel's `struct ovl_fb`: version, magic, length, flags, type, UUID of the file
-    /// system, handle.
-    fn decode_origin(value: &[u8]) -> Option<FileHandle> {
-        const HEADER_BYTES: usize = 21;
-        let (header, content) = value.split_at_checked(HEADER_BYTES)?;
-        let kind = *header.get(4)?;
-        Some(FileHandle { kind, content: content.to_vec() })
-    }
-
-    #[cfg(test)]
-    pub(crate) fn encode_origin(&self) -> Vec<u8> {
-        let length = u8::try_from(21 + self.content.len()).unwrap_or(0);
-        let mut value = vec![0, 0xfb, length, 0, self.kind];
-        value.extend([0; 16]);
-        value.extend(&self.content);
-        value
     }
 }
 

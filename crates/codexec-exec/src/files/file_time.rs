@@ -36,11 +36,12 @@ impl FileTime {
         if is_fine && let Some(moment) = read_fine_time()? {
             return Ok(moment);
         }
-        let before = read_clock(ClockId::RealtimeCoarse);
-        while read_clock(ClockId::RealtimeCoarse) == before {
+        // No timestamp so far is later than this, be it fine or coarse.
+        let now = read_clock(ClockId::Realtime);
+        while read_clock(ClockId::RealtimeCoarse) <= now {
             sleep_a_tick();
         }
-        Ok(FileTime { nanoseconds: before.nanoseconds + 1, ..before })
+        Ok(FileTime { nanoseconds: now.nanoseconds + 1, ..now })
     }
 }
 
@@ -60,7 +61,8 @@ fn sleep_a_tick() {
     std::thread::sleep(Duration::from_micros(500));
 }
 
-/// Returns `None` if the kernel has no fine timestamps.
+/// Returns `None` if the kernel has no fine timestamps, or if another processor issued one at the
+/// same moment.
 fn read_fine_time() -> io::Result<Option<FileTime>> {
     let file = fs::memfd_create("moment", MemfdFlags::CLOEXEC)?;
     fs::fstat(&file)?;

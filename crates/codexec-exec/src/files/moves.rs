@@ -1,105 +1,110 @@
-//! Files that a guest moved. Overlayfs notes on its copy which file of the user's the copy was made
-//! of, and keeps the note when the guest renames or links the copy.
+//! THREAT[FIL-12]: files that a guest moved. A move is two entries of a layer that do not name each other: a deletion
+//! and a copy. A file that was moved keeps its size and its time of modification, also if it was
+//! copied to another file system.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use super::dir_tree::{DirTree, FileHandle, FileKind, FileNode, MAX_DEPTH};
+use super::dir_tree::{DirTree, FileKind, FileNode, MAX_DEPTH};
 use super::file_time::FileTime;
 
 /// Bounds the files that are examined. A file beyond is taken for one that was not moved.
 const MAX_EXAMINED: usize = 200_000;
 
-/// The user's files that the guest deleted, replaced or linked: whatever was moved is among them.
+/// How a file can be told again under another name.
+type FileLook = (u64, FileTime);
+
+fn look_of(node: &FileNode) -> FileLook {
+    (node.bytes, node.stamp.modified)
+}
+
+/// The user's files that the guest deleted or replaced by others: whatever was moved is among them.
 #[derive(Default)]
 pub(super) struct DisplacedFiles {
-    handles: HashSet<FileHandle>,
+    looks: HashSet<FileLook>,
     is_scanned: bool,
 }
 
 impl DisplacedFiles {
     /// Notes a file of the user's that is about to be replaced.
-    pub(super) fn note(&mut self, target: &DirTree, path: &Path) {
-        self.handles.extend(target.find_handle(path));
+    pub(super) fn note(&mut self, there: &FileNode) {
+        self.looks.insert(look_of(there));
     }
 
     /// Collects all of them. Nothing may have been removed before.
     pub(super) fn scan(&mut self, upper: &DirTree, target: &DirTree) {
-        if !self.is_scanned {
-            self.is_scanned = true;
-            scan_upper(upper, target, &mut self.handles);
+        if self.is_scanned {
+            return;
         }
-    }
-
-    /// Returns true if the guest moved or linked the file of this origin. Without handles every
-    /// deletion could be one half of a move.
-    pub(super) fn has_origin(
-        &mut self,
-        upper: &DirTree,
-        target: &DirTree,
-        origin: Option<&FileHandle>,
-    ) -> bool {
-        self.scan(upper, target);
-        origin.map_or(!self.handles.is_empty(), |origin| self.handles.contains(origin))
-    }
-}
-
-/// Collects the user's files at the paths that an upper layer replaces or deletes.
-fn scan_upper(upper: &DirTree, target: &DirTree, handles: &mut HashSet<FileHandle>) {
-    let mut left = MAX_EXAMINED;
-    walk(upper, Path::new(""), &mut left, &mut |path, node| {
-        let there = target.find(path).ok().flatten();
-        match there.map(|there| there.kind) {
-            Some(FileKind::Dir) if node.kind != FileKind::Dir || upper.is_opaque(path) => {
+        self.is_scanned = true;
+        let mut left = MAX_EXAMINED;
+        walk(upper, Path::new(""), &mut left, &mut |path, node| {
+            let Ok(Some(there)) = target.find(path) else { return };
+            if there.kind != FileKind::Dir {
+                if node.kind != FileKind::Dir && !upper.is_copy(path, node.kind) {
+                    self.looks.insert(look_of(&there));
+                }
+            } else if node.kind != FileKind::Dir || upper.is_opaque(path) {
                 let mut left = MAX_EXAMINED;
-                walk(target, path, &mut left, &mut |path, _| {
-                    handles.extend(target.find_handle(path))
+                walk(target, path, &mut left, &mut |_, node| {
+                    self.looks.insert(look_of(node));
                 });
             }
-            Some(FileKind::Dir) | None => {}
-            Some(_) => handles.extend(target.find_handle(path)),
-        }
-    });
+        });
+    }
+
+    /// Returns true if a copy may have been moved from one of them. A copy that the guest changed
+    /// since cannot be told again, so it may have been any.
+    pub(super) fn may_include(&self, copy: &FileNode, since: FileTime) -> bool {
+        let is_changed = copy.stamp.modified >= since;
+        self.looks.contains(&look_of(copy)) || (is_changed && !self.looks.is_empty())
+    }
 }
 
 /// Guest's files that were not written to the user's directory. A file of the user's that was moved
 /// to one of them must not be deleted.
 #[derive(Default)]
 pub(super) struct UnwrittenFiles {
-    origins: HashSet<FileHandle>,
-    /// Moves between file systems copy, and keep size and time.
-    copies: HashSet<(u64, FileTime)>,
+    looks: HashSet<FileLook>,
+    /// One of them was moved and changed: any deleted file may be its origin.
+    has_changed_copy: bool,
 }
 
 impl UnwrittenFiles {
-    pub(super) fn collect(upper: &DirTree, paths: &[PathBuf]) -> UnwrittenFiles {
+    pub(super) fn collect(
+        upper: &DirTree,
+        target: &DirTree,
+        paths: &[PathBuf],
+        since: FileTime,
+    ) -> UnwrittenFiles {
         let mut unwritten = UnwrittenFiles::default();
+        let mut add = |path: &Path, node: &FileNode| {
+            if node.kind != FileKind::File {
+                return;
+            }
+            unwritten.looks.insert(look_of(node));
+            let is_moved = || {
+                upper.is_copy(path, node.kind)
+                    && target.find(path).is_ok_and(|there| there.is_none())
+            };
+            unwritten.has_changed_copy |= node.stamp.modified >= since && is_moved();
+        };
         let mut left = MAX_EXAMINED;
         for path in paths {
             if let Ok(Some(node)) = upper.find(path) {
-                unwritten.add(upper, path, &node);
+                add(path, &node);
             }
-            walk(upper, path, &mut left, &mut |path, node| unwritten.add(upper, path, node));
+            walk(upper, path, &mut left, &mut add);
         }
         unwritten
     }
 
-    fn add(&mut self, upper: &DirTree, path: &Path, node: &FileNode) {
-        if node.kind == FileKind::File {
-            self.origins.extend(upper.find_origin(path, node.kind).flatten());
-            self.copies.insert((node.bytes, node.stamp.modified));
-        }
-    }
-
-    /// Returns true if the guest moved this file of the user's to a path that was not written.
-    pub(super) fn has_moved(&self, target: &DirTree, path: &Path, node: &FileNode) -> bool {
-        let is_copied =
-            || node.bytes > 0 && self.copies.contains(&(node.bytes, node.stamp.modified));
-        let has_origin = || {
-            let handle = target.find_handle(path);
-            handle.is_some_and(|handle| self.origins.contains(&handle))
-        };
-        node.kind == FileKind::File && !self.copies.is_empty() && (is_copied() || has_origin())
+    /// Returns true if the guest may have moved this file of the user's to a path that was not
+    /// written.
+    pub(super) fn may_include(&self, there: &FileNode) -> bool {
+        there.kind == FileKind::File
+            && there.bytes > 0
+            && (self.has_changed_copy || self.looks.contains(&look_of(there)))
     }
 }
 

@@ -10,13 +10,13 @@ use tempfile::TempDir;
 use crate::support::{Client, ToolText};
 
 /// A project of the user's, and a server that may work in it.
-struct Project {
-    client: Client,
+pub(crate) struct Project {
+    pub(crate) client: Client,
     at: TempDir,
 }
 
 impl Project {
-    fn new(settings: &str) -> Project {
+    pub(crate) fn new(settings: &str) -> Project {
         let at = tempfile::tempdir().expect("a directory");
         let real = fs::canonicalize(at.path()).expect("a path");
         let settings = format!("[files]\nallowed = [{:?}]\n{settings}", real.display().to_string());
@@ -29,27 +29,27 @@ impl Project {
         Project { client, at }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         fs::canonicalize(self.at.path()).expect("a path").join(name)
     }
 
-    fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
         fs::create_dir_all(path.parent().expect("a parent")).expect("made");
         fs::write(path, text).expect("written");
     }
 
-    fn bash(&mut self, code: &str) -> ToolText {
+    pub(crate) fn bash(&mut self, code: &str) -> ToolText {
         let dir = self.path("");
         self.bash_in(&dir, code)
     }
 
-    fn bash_in(&mut self, dir: &Path, code: &str) -> ToolText {
+    pub(crate) fn bash_in(&mut self, dir: &Path, code: &str) -> ToolText {
         let arguments = json!({"language": "bash", "code": code, "working_dir": dir});
         self.client.call("execute_code", &arguments)
     }
 
-    fn text(&self, name: &str) -> String {
+    pub(crate) fn text(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap_or_else(|error| error.kind().to_string())
     }
 }

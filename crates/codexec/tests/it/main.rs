@@ -20,6 +20,7 @@ mod direct;
 mod durability;
 mod escape;
 mod files;
+mod files_moved;
 mod fleet;
 mod guide;
 mod interpreters;

@@ -1,7 +1,7 @@
 //! The last part of a commit: deletions, and entries that take the place of another kind of entry.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{CHANGED, Commit, Deletion, EntryResult, Folder, MOVED, NOT_DELETED, entry_writer};
 use crate::files::dir_tree::{FileKind, FileNode};
@@ -40,7 +40,7 @@ impl Commit<'_> {
         if deletions.is_empty() {
             return;
         }
-        let unwritten = UnwrittenFiles::collect(self.upper, &self.progress.unwritten);
+        let unwritten = self.collect_unwritten(&self.progress.unwritten);
         for deletion in deletions {
             let (path, done) = match &deletion {
                 Deletion::Entry(path, node) => (path, self.delete_entry(path, node, &unwritten)),
@@ -52,15 +52,19 @@ impl Commit<'_> {
         }
     }
 
+    fn collect_unwritten(&self, paths: &[PathBuf]) -> UnwrittenFiles {
+        UnwrittenFiles::collect(self.upper, self.target, paths, self.since)
+    }
+
     /// Puts a folder where the user has a file, or the other way round.
     fn replace_entry(&mut self, path: &Path, node: &FileNode, depth: usize) -> io::Result<()> {
         if let Some(there) = self.target.find(path)? {
-            let inside = UnwrittenFiles::collect(self.upper, &[path.to_owned()]);
-            if node.kind == FileKind::Dir && inside.has_moved(self.target, path, &there) {
+            let inside = self.collect_unwritten(&[path.to_owned()]);
+            if node.kind == FileKind::Dir && inside.may_include(&there) {
                 self.report_conflict(path, node, MOVED_INSIDE);
                 return Ok(());
             }
-            let unwritten = UnwrittenFiles::collect(self.upper, &self.progress.unwritten);
+            let unwritten = self.collect_unwritten(&self.progress.unwritten);
             if self.remove_entry(path, &there, &unwritten)? != Removal::Removed {
                 self.report_conflict(path, node, CHANGED);
                 return Ok(());
@@ -124,7 +128,7 @@ impl Commit<'_> {
             self.report.add_held_back(path, &format!("not deleted: {reason}"));
             return Ok(Removal::Kept);
         }
-        if unwritten.has_moved(self.target, path, there) {
+        if unwritten.may_include(there) {
             self.report.add_conflict(path, MOVED);
             return Ok(Removal::Kept);
         }

@@ -58,21 +58,21 @@ impl TestProject {
 
     /// Has the guest change a file of the user.
     fn guest_edits(&self, path: &str, text: &str) {
-        self.guest_moves(path, path, text);
+        write(&self.upper(path), text);
+        self.mark_copy(path);
     }
 
-    /// The guest moves a file that the user has, and may change its text. The deletion of the old
-    /// path is apart from this.
-    fn guest_moves(&self, from: &str, to: &str, text: &str) {
-        write(&self.upper(to), text);
-        self.mark_origin(from, to);
+    /// The guest moves a file that the user has. The deletion of the old path is apart from this.
+    fn guest_moves(&self, from: &str, to: &str) {
+        write(&self.upper(to), &self.text(from));
+        let time = fs::metadata(self.file(from)).unwrap().modified().unwrap();
+        File::options().write(true).open(self.upper(to)).unwrap().set_modified(time).unwrap();
+        self.mark_copy(to);
     }
 
-    /// Marks an entry as a copy, as overlayfs does.
-    fn mark_origin(&self, from: &str, copy: &str) {
-        let handle = tree(&self.file("")).find_handle(Path::new(from));
-        let origin = handle.map(|handle| handle.encode_origin()).unwrap_or_default();
-        setxattr(self.upper(copy), "user.overlay.origin", &origin, XattrFlags::empty()).unwrap();
+    /// Marks an entry as a copy of one of the user's, as overlayfs does.
+    fn mark_copy(&self, path: &str) {
+        setxattr(self.upper(path), "user.overlay.origin", b"", XattrFlags::empty()).unwrap();
     }
 
     fn guest_creates(&self, path: &str, text: &str) {
@@ -164,29 +164,36 @@ fn only_the_guests_changes_are_committed() {
 /// THREAT[FIL-7]
 #[test]
 fn fil_7_changes_by_others_win() {
-    let mut project =
-        TestProject::new(&[("both", "1"), ("theirs", "1"), ("removed", "1"), ("dir/a", "1")]);
-    for path in ["both", "removed"] {
-        project.guest_edits(path, "guest");
-    }
+    let mut project = TestProject::new(&[("both", "1"), ("theirs", "1"), ("dir/a", "1")]);
+    project.guest_edits("both", "guest");
     project.guest_creates("new", "guest");
     project.guest_deletes("theirs");
     project.guest_deletes("dir");
     for (path, text) in [("both", "user"), ("new", "user"), ("theirs", "user"), ("dir/b", "user")] {
         write(&project.file(path), text);
     }
-    fs::remove_file(project.file("removed")).unwrap();
     let changes = project.commit();
     assert_eq!(
         reported(&changes),
-        ["conflict both", "conflict dir", "conflict new", "conflict removed", "conflict theirs"]
+        ["conflict both", "conflict dir", "conflict new", "conflict theirs"]
     );
     let texts = ["both", "new", "theirs", "dir/b", "dir/a"].map(|path| project.text(path));
     assert_eq!(texts, ["user", "user", "user", "user", "1"]);
-    assert!(!project.file("removed").exists());
-    for path in ["both", "new", "removed"] {
+    for path in ["both", "new"] {
         assert_eq!(fs::read_to_string(project.copy_of(path)).unwrap(), "guest", "{path}");
     }
+}
+
+/// THREAT[FIL-7]
+#[test]
+fn fil_7_a_file_that_somebody_else_deleted_does_not_come_back() {
+    let mut project = TestProject::new(&[("removed", "1"), ("other", "1")]);
+    project.guest_edits("removed", "guest");
+    project.guest_edits("other", "guest");
+    fs::remove_file(project.file("removed")).unwrap();
+    assert_eq!(reported(&project.commit()), ["modified other", "conflict removed"]);
+    assert!(!project.file("removed").exists());
+    assert_eq!(fs::read_to_string(project.copy_of("removed")).unwrap(), "guest");
 }
 
 /// THREAT[FIL-7]
@@ -365,15 +372,16 @@ fn a_file_that_was_only_opened_is_not_written() {
 fn fil_12_moved_files_arrive_and_leave() {
     let mut project =
         TestProject::new(&[("a", "A"), ("config", "old"), ("d/f", "F"), ("one", "1")]);
-    project.guest_moves("a", "b", "A");
+    project.guest_moves("a", "b");
     project.guest_deletes("a");
-    project.guest_moves("config", "config.bak", "old");
+    project.guest_moves("config", "config.bak");
     project.guest_creates("config", "new");
-    project.guest_moves("d/f", "sub/g", "changed");
+    project.guest_moves("d/f", "sub/g");
+    fs::write(project.upper("sub/g"), "changed").unwrap();
     project.guest_deletes("d");
     // A second name for a file that stays.
-    project.guest_moves("one", "two", "1");
     project.guest_edits("one", "1");
+    fs::hard_link(project.upper("one"), project.upper("two")).unwrap();
     let changes = project.commit();
     assert_eq!(
         reported(&changes),
@@ -398,16 +406,16 @@ fn fil_12_what_was_moved_to_where_it_is_not_written_stays() {
         ("notes.md", "N"),
         ("sub/.git/HEAD", "H"),
         ("sub/CLAUDE.md", "C"),
-        ("sub/x.py", "X"),
+        ("sub/x.py", "x = 1"),
         ("big", "0123456789"),
         ("gone/.vscode/tasks.json", "T"),
         ("gone/y", "Y"),
     ];
     let mut project = TestProject::new(&files);
     project.max_bytes = 9;
-    project.guest_moves("notes.md", "AGENTS.md", "N");
+    project.guest_moves("notes.md", "AGENTS.md");
     project.guest_deletes("notes.md");
-    project.guest_moves("big", "large", "0123456789");
+    project.guest_moves("big", "large");
     project.guest_deletes("big");
     // A folder is moved by copying: each file keeps its size and time.
     for file in [".git/HEAD", "CLAUDE.md", "x.py"] {
@@ -470,8 +478,8 @@ fn fil_7_a_folder_that_somebody_else_exchanged_is_not_written() {
         TestProject::new(&[("v1/s/f", "1"), ("v1/s/del", "1"), ("v2/s/f", "2"), ("v2/s/del", "2")]);
     project.guest_edits("v1/s/f", "guest");
     project.guest_deletes("v1/s/del");
-    project.mark_origin("v1", "v1");
-    project.mark_origin("v1/s", "v1/s");
+    project.mark_copy("v1");
+    project.mark_copy("v1/s");
     fs::rename(project.file("v1"), project.file("v0")).unwrap();
     fs::rename(project.file("v2"), project.file("v1")).unwrap();
     assert_eq!(reported(&project.commit()), ["conflict v1"]);
@@ -484,14 +492,14 @@ fn new_folders_are_made_even_if_they_are_empty() {
     let mut project = TestProject::new(&[("old/x", "1")]);
     fs::create_dir_all(project.upper("new/deep")).unwrap();
     fs::create_dir(project.upper("old")).unwrap();
-    project.mark_origin("old", "old");
+    project.mark_copy("old");
     fs::create_dir(project.upper("old/in")).unwrap();
     assert_eq!(reported(&project.commit()), ["created new/deep/", "created old/in/"]);
     assert!(project.file("new/deep").is_dir() && project.file("old/in").is_dir());
     // A folder that somebody else deleted does not come back by itself.
     let mut project = TestProject::new(&[("old/x", "1")]);
     fs::create_dir(project.upper("old")).unwrap();
-    project.mark_origin("old", "old");
+    project.mark_copy("old");
     fs::remove_dir_all(project.file("old")).unwrap();
     assert_eq!(reported(&project.commit()), Vec::<String>::new());
     assert!(!project.file("old").exists());
@@ -519,7 +527,7 @@ fn fil_12_what_was_stashed_inside_stays_outside() {
 fn fil_12_a_file_that_was_moved_into_a_folder_of_its_name_stays() {
     let mut project = TestProject::new(&[("f", "precious")]);
     project.guest_makes_folder("f");
-    project.guest_moves("f", "f/old", "precious");
+    project.guest_moves("f", "f/old");
     assert_eq!(reported(&project.commit()), ["conflict f"]);
     assert_eq!(project.text("f"), "precious");
 }
