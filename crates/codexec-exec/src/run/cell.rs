@@ -14,6 +14,7 @@ use codexec_types::{
 };
 use tokio::time::Instant;
 
+use super::directory::WORK;
 use super::earlier::Earlier;
 use super::idle::{IDLE_LOOK, Late};
 use super::{LOOK, MAX_QUESTIONS, Over, Run, State, Usage};
@@ -29,6 +30,9 @@ use crate::{user_dir, zygote};
 
 /// How long a cell that was told to stop may take for it.
 const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// How much is told of a guest's path.
+const PATH_BYTES: usize = 1 << 10;
 
 /// What a session has beside the cell that runs.
 #[derive(Default)]
@@ -90,6 +94,15 @@ fn main_process(language: Language, roots: &[i32]) -> Option<i32> {
         (Language::Node, [_]) => tree(roots).into_iter().find(|pid| is_first_child(*pid)),
         _ => None,
     }
+}
+
+/// What is told of a cell that was not run, as the directory it would have run in is gone.
+fn directory_gone(path: &str) -> String {
+    let path = path.get(..path.floor_char_boundary(PATH_BYTES)).unwrap_or_default();
+    format!(
+        "the session's current directory {path} is gone, so this code was not run; the session \
+         is in {WORK} now, its working directory"
+    )
 }
 
 /// 128 random bits. Without randomness nothing is sent.
@@ -321,6 +334,12 @@ impl Run {
             }
             CellEnding::Exited(0) => Outcome::Returned(Json::null()),
             CellEnding::Exited(code) => Outcome::Exited { code },
+            CellEnding::DirectoryGone(path) => Outcome::Threw(Thrown {
+                code: ThrownCode::RuntimeError,
+                message: directory_gone(&path),
+                at: None,
+                stack: None,
+            }),
             // Nobody told it to.
             CellEnding::Interrupted => Outcome::Threw(Thrown {
                 code: ThrownCode::RuntimeError,

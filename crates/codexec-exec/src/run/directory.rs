@@ -11,7 +11,7 @@ use crate::wire::is_first_child;
 use crate::zygote::blocking;
 
 /// Where guests see their directory, beside its real path.
-const WORK: &str = "/box/work";
+pub(super) const WORK: &str = "/box/work";
 
 impl Run {
     /// Before a cell: gives the guest a fresh layer, and with it the directory as it is now. An

@@ -156,7 +156,7 @@ impl<'a> Session<'a> {
         }
         running.round = 1;
         if running.line.take().is_some() {
-            return self.end(0);
+            return self.end(0, None);
         }
         let Some(frozen) = stop::freeze(self.shell.pid, &running.before) else {
             // THREAT[SES-9]: rather no session than one command more.
@@ -194,18 +194,19 @@ impl<'a> Session<'a> {
                 // Somebody has taken the cell's line away: it has not run.
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            self.end(report.status)?;
+            self.end(report.status, report.gone)?;
         }
         Ok(())
     }
 
-    fn end(&mut self, status: i32) -> io::Result<()> {
+    fn end(&mut self, status: i32, gone: Option<String>) -> io::Result<()> {
         let Some(running) = self.running.take() else { return Ok(()) };
         self.cells.clear_files(running.number, &running.key);
-        let ending = match status {
+        let ending = match (status, gone) {
             _ if running.round > 0 => CellEnding::Interrupted,
-            0 => CellEnding::Returned(Json::null()),
-            status => CellEnding::Exited(status),
+            (_, Some(path)) => CellEnding::DirectoryGone(path),
+            (0, None) => CellEnding::Returned(Json::null()),
+            (status, None) => CellEnding::Exited(status),
         };
         self.broker.say(&FromGuest::CellEnded { key: running.key, ending })
     }
@@ -219,7 +220,7 @@ impl<'a> Session<'a> {
             return Ok(false);
         }
         self.shell = Shell::start(&self.command, self.walls, &self.cells, Some(&state))?;
-        self.end(exit_status(status))?;
+        self.end(exit_status(status), None)?;
         Ok(true)
     }
 }

@@ -13,7 +13,7 @@ import sys
 from _signal import SIGINT, signal
 from codexec_guest_attributed import Attribution
 from codexec_guest_errors import FILE, cell_file, not_compiled, remember_source, thrown
-from codexec_guest_files import WORK, current_directory, enter
+from codexec_guest_files import current_directory, enter
 from codexec_guest_imports import add_packages
 from codexec_guest_running import (
     attempt,
@@ -54,7 +54,7 @@ class Session:
         self._task = None
         self._is_running = False
         self._is_stopped = False
-        self._directory = WORK
+        self._start = self._directory = current_directory()
         # Given back when memory has run out, so that the error can be told.
         self._ballast = bytes(1 << 20)
 
@@ -66,8 +66,6 @@ class Session:
             cell = self._next_cell()
             if cell is None:
                 return 0
-            # The directory may have been mounted anew since the last cell.
-            enter(self._directory)
             # THREAT[SES-8]: what a cell has left running knows the number of the next one, and not
             # its key.
             key = cell.pop("key")
@@ -103,6 +101,12 @@ class Session:
         """Gives how it ended, as JSON."""
         source, file = cell["code"], cell_file(cell["number"])
         self._set_up(cell)
+        # The directory may have been mounted anew since the last cell.
+        if not enter(self._directory):
+            # THREAT[FIL-11]: the code was not written for another directory.
+            enter(self._start)
+            gone = self._directory.encode(errors="backslashreplace").decode()
+            return '{"directory_gone":%s}' % encode_json(gone)
         try:
             code = compiled(source, file)
         except Exception as error:

@@ -63,7 +63,7 @@ impl Cells {
         let [(out_read, out_held), (err_read, err_held)] = [self.pipe(&out)?, self.pipe(&err)?];
         let streams = Streams { to_read: [out_read, err_read], _held: [out_held, err_held] };
         let line = format!(
-            "CODEXEC_CELL={key} CODEXEC_EXIT=; codexec_enter; . {CELLS}/{args}; \
+            "CODEXEC_CELL={key} CODEXEC_EXIT=; codexec_enter && . {CELLS}/{args} && \
              . {CELLS}/{code} <{CELLS}/{input} >{CELLS}/{out} 2>{CELLS}/{err} 98>&-\n"
         );
         Ok((line, streams))

@@ -5,10 +5,14 @@ PS1= PS2= PROMPT_COMMAND=
 unset HISTFILE MAILCHECK
 set +o history
 
-# The directory may have been mounted anew since the last cell; its path leads to the new one.
+# The directory may have been mounted anew since the last cell; its path leads to the new one. Where
+# the path leads nowhere, no code runs: it would act on another directory than it was written for.
 codexec_enter() {
-  builtin local OLDPWD=$OLDPWD
-  builtin cd -- "${PWD-/box/work}" || builtin cd /box/work || :
+  builtin local "OLDPWD=${OLDPWD-}" "codexec_path=${PWD:-$(builtin pwd)}"
+  builtin cd -- "$codexec_path" && return 0
+  builtin cd /box/work || :
+  builtin printf -v CODEXEC_EXIT 'gone %q' "${codexec_path:0:1000}"
+  return 1
 }
 
 # `exit` ends the cell and not the shell: an interactive shell that is interrupted drops all that it

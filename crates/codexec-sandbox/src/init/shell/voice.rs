@@ -11,8 +11,8 @@ use crate::control::Command;
 use crate::heard::{attributed_pair, read_attributed};
 use crate::init::guest::{Inherited, Walls, start};
 
-/// The longest report that is one.
-const MAX_REPORT_BYTES: usize = 256;
+/// The longest report that is one: a path that is quoted may be there.
+const MAX_REPORT_BYTES: usize = 8 << 10;
 /// How much is read at once; others may write, too, and must not keep us.
 const MAX_READS: usize = 64;
 const STATE_READ_BYTES: usize = 16 << 10;
@@ -52,6 +52,8 @@ pub(super) struct Report {
     pub(super) round: u32,
     pub(super) status: i32,
     pub(super) key: String,
+    /// The shell's directory, quoted, if the shell could not enter it and has run nothing.
+    pub(super) gone: Option<String>,
 }
 
 impl Shell {
@@ -160,7 +162,7 @@ impl Voice {
 }
 
 /// One line of a shell's: how often the cell was interrupted, the status of its last command, the
-/// cell's key, and what `exit` was given.
+/// cell's key, and what `exit` was given, or `gone` and the directory that could not be entered.
 pub(super) fn report_line(round: u32) -> String {
     format!("\\builtin printf '%s\\n' \"{round} $? ${{CODEXEC_CELL-}} ${{CODEXEC_EXIT-}}\" >&98\n")
 }
@@ -176,11 +178,13 @@ impl Report {
         let round = words.next()?.parse().ok()?;
         let status = words.next()?.parse().ok()?;
         let key = words.next()?.to_owned();
-        let status = match words.next()?.trim() {
+        let rest = words.next()?.trim();
+        let gone = rest.strip_prefix("gone ").map(str::to_owned);
+        let status = match rest {
             "" => status,
             given => given.parse::<i64>().map_or(BAD_NUMBER, low_byte),
         };
-        Some(Report { round, status, key })
+        Some(Report { round, status, key, gone })
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use codexec_exec::Workers;
 use codexec_sandbox::{Mounter, Wanted};
-use codexec_types::{Files, FoundDir, Language, Policy, Request};
+use codexec_types::{Files, FoundDir, Language, Outcome, Policy, Request};
 use tempfile::TempDir;
 
 use super::{LIMITS, Session, policy, request, with_workers};
@@ -102,9 +102,13 @@ fn a_session_sees_edits_from_outside_once_its_overlay_is_renewed() {
                 let seen = format!("{path}/sub {text} {text} {text}\n");
                 session.prints(&look, &seen).await;
             }
-            // A directory that is not there any more is left.
+            // A directory that is not there any more is left, and the code that met that is not run.
             fs::remove_dir(project.path.join("sub")).expect("removed");
             project.renew(&mut session, 3).await;
+            let reply = session.send(&enter).await;
+            let Outcome::Threw(thrown) = &reply.outcome else { panic!("{reply:?}") };
+            let gone = format!("the session's current directory {path}/sub is gone");
+            assert!(thrown.message.starts_with(&gone), "{}", thrown.message);
             let whereabouts = match language {
                 Language::Python => "print(os.getcwd())",
                 Language::Node => "console.log(process.cwd()); 0",

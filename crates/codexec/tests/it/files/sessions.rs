@@ -1,0 +1,97 @@
+//! Directories of the user's that sessions work in, from one cell to the next.
+
+use std::fs;
+
+use serde_json::json;
+
+use super::Project;
+use crate::support::Said;
+
+impl Project {
+    /// Sends a cell to the session of this language.
+    fn cell(&mut self, language: &str, code: &str) -> Said {
+        let dir = self.path("");
+        let arguments =
+            json!({"language": language, "working_dir": dir, "session": language, "code": code});
+        self.client.call("execute_code", &arguments)
+    }
+}
+
+/// Code that changes to a directory, deletes everything in the current one, and prints its path.
+fn acts(language: &str, dir: &str) -> [String; 3] {
+    match language {
+        "python" => [
+            format!("import os, shutil\nos.chdir('{dir}')"),
+            "for name in os.listdir('.'): \
+             shutil.rmtree(name) if os.path.isdir(name) else os.remove(name)"
+                .to_owned(),
+            "print(os.getcwd())".to_owned(),
+        ],
+        "node" => [
+            format!("process.chdir('{dir}'); 0"),
+            "for (const name of require('fs').readdirSync('.')) \
+             require('fs').rmSync(name, {recursive: true}); 0"
+                .to_owned(),
+            "console.log(process.cwd()); 0".to_owned(),
+        ],
+        _ => [format!("cd {dir}"), "rm -rf ./*".to_owned(), "pwd".to_owned()],
+    }
+}
+
+/// Code that makes a directory, changes to it, and deletes it.
+fn delete_own(language: &str) -> &'static str {
+    match language {
+        "python" => "os.mkdir('/box/work/own'); os.chdir('/box/work/own'); os.rmdir('../own')",
+        "node" => {
+            "require('fs').mkdirSync('/box/work/own'); process.chdir('/box/work/own'); \
+             require('fs').rmdirSync('../own'); 0"
+        }
+        _ => "mkdir /box/work/own; cd /box/work/own; rmdir ../own",
+    }
+}
+
+/// THREAT[FIL-11]
+#[test]
+fn fil_11_a_current_directory_that_is_gone_is_an_error_and_no_other_directory() {
+    for language in ["bash", "python", "node"] {
+        let mut project = Project::new("");
+        let [enter, delete_all, whereabouts] = acts(language, "scratch");
+        project.write("kept/file", "mine");
+        project.write("scratch/file", "1");
+        project.cell(language, &enter).fine();
+        fs::remove_dir_all(project.path("scratch")).expect("removed");
+        let is_gone = |said: Said, path: &str| {
+            let text = said.failed();
+            assert!(text.contains(path) && text.contains("is gone"), "{language}: {text}");
+            assert!(text.contains("the session is in /box/work now"), "{language}: {text}");
+        };
+        is_gone(project.cell(language, &delete_all), "/box/work/scratch");
+        assert_eq!(project.text("kept/file"), "mine", "{language}");
+        assert!(project.cell(language, &whereabouts).fine().starts_with("/box/work"), "{language}");
+        // The same where the code itself has deleted its current directory.
+        project.cell(language, delete_own(language)).fine();
+        is_gone(project.cell(language, &delete_all), "/box/work/own");
+        assert_eq!(project.text("kept/file"), "mine", "{language}");
+        assert!(project.cell(language, &whereabouts).fine().starts_with("/box/work"), "{language}");
+    }
+}
+
+/// THREAT[FIL-11]
+#[test]
+fn fil_11_a_shell_knows_its_directory_without_its_variable() {
+    let mut project = Project::new("");
+    project.write("kept/file", "mine");
+    project.write("a b/file", "1");
+    project.cell("bash", "set -u; cd 'a b'; unset PWD").fine();
+    assert_eq!(project.cell("bash", "ls").fine(), "file");
+    project.cell("bash", "unset PWD").fine();
+    fs::remove_dir_all(project.path("a b")).expect("removed");
+    let text = project.cell("bash", "rm -rf ./*").failed();
+    assert!(text.contains(r"/box/work/a\ b is gone"), "{text}");
+    // A shell that is replaced in the middle of a cell stands where the old one stood.
+    project.write("c/file", "1");
+    project.cell("bash", "cd c; rm -r ../c; kill -HUP $$");
+    let said = project.cell("bash", "rm -rf ./*");
+    assert!(said.is_error, "{said:?}");
+    assert_eq!(project.text("kept/file"), "mine");
+}
