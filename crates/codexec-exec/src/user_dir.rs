@@ -83,8 +83,11 @@ impl UserDir {
         commit.run()
     }
 
-    /// Makes the next layer: its number, and the new lower one. What the user's directory does
-    /// not have, the guest goes on seeing: it moves along. Blocks.
+    /// Makes the next layer, and returns its number and the new lower one. Entries that the user's
+    /// directory does not have move along, so the guest goes on seeing them.
+    ///
+    /// THREAT[FIL-7]: the guest cannot see the layer yet, so whatever changes from here on, somebody
+    /// else changes. Blocks.
     pub(crate) fn next_layer(
         &mut self,
         layers: Option<&OwnedFd>,
@@ -102,13 +105,8 @@ impl UserDir {
         }
         self.layer += 1;
         let lower = mounter.mount(&lower(&self.wanted))?;
-        Ok((self.layer, lower))
-    }
-
-    /// The guest sees the directory as it is now. Blocks.
-    pub(crate) fn begin_layer(&mut self) -> io::Result<()> {
         self.since = Moment::after_all_changes(self.target.root())?;
-        Ok(())
+        Ok((self.layer, lower))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -42,15 +42,13 @@ impl Run {
         let layers = layers.map(OwnedFd::try_clone).transpose()?;
         let Some(mut dir) = self.user_dir.take() else { return Ok(()) };
         let mounter = dir.machine().mounter().await?;
-        let (mut dir, layer, lower) = blocking(move || {
+        let (dir, layer, lower) = blocking(move || {
             let (layer, lower) = dir.next_layer(layers.as_ref(), &mounter)?;
             Ok((dir, layer, lower))
         })
         .await?;
-        self.renew_overlay(layer, lower).await?;
-        let begun = blocking(move || Ok(dir.begin_layer().map(|()| dir)?)).await?;
-        self.user_dir = Some(begun);
-        Ok(())
+        self.user_dir = Some(dir);
+        self.renew_overlay(layer, lower).await
     }
 
     /// At the end of a session: writes what it left since its last reply into the directory.

@@ -119,6 +119,34 @@ fn a_session_sees_edits_from_outside_once_its_overlay_is_renewed() {
     });
 }
 
+/// THREAT[FIL-7]: from when the guest can see a fresh layer, what others change is theirs.
+#[test]
+fn fil_7_an_edit_at_the_beginning_of_a_cell_is_not_overwritten() {
+    with_workers(async |workers| {
+        let project = Project::new();
+        let mut session = project.session(workers, Language::Bash).await;
+        let pid = session.run.pid().expect("a process");
+        for round in 0..10 {
+            let text = format!("theirs {round}");
+            let (note, theirs) = (project.path.join("note"), text.clone());
+            let mounts =
+                move || fs::read_to_string(format!("/proc/{pid}/mountinfo")).expect("read");
+            let before = mounts();
+            let editing = std::thread::spawn(move || {
+                while mounts() == before {}
+                fs::write(note, theirs).expect("written");
+            });
+            session.run.refresh_directory().await;
+            editing.join().expect("edited");
+            session.prints("printf guest > note", "").await;
+            let changes = session.run.changes(session.keep.path().join(format!("c{round}"))).await;
+            let conflicts: Vec<_> =
+                changes.conflicts.iter().map(|entry| entry.path.as_str()).collect();
+            assert_eq!((project.text("note"), conflicts), (text, vec!["note"]), "{changes:?}");
+        }
+    });
+}
+
 /// THREAT[FIL-9]
 #[test]
 fn fil_9_the_layers_are_out_of_a_guests_reach() {
