@@ -12,6 +12,8 @@ use crate::zygote::blocking;
 
 /// Where guests see their directory, beside its real path.
 pub(super) const WORK: &str = "/box/work";
+/// Where a directory at the top of the host's file tree is: its real path is a link to there.
+const TOP: &str = "/box/top";
 
 impl Run {
     /// Before a cell: gives the guest a fresh layer, and with it the directory as it is now. An
@@ -74,7 +76,9 @@ impl Run {
     /// True if a process that the guest left running, or a file that it has open or mapped, holds
     /// on to its directory. The guest could lie here, and would confuse nobody but itself.
     fn has_open_files(&self, real_path: &Path) -> bool {
-        let is_below = |path: &Path| path.starts_with(WORK) || path.starts_with(real_path);
+        let at_top = Path::new(TOP).join(real_path.strip_prefix("/").unwrap_or(real_path));
+        let shown_at = [Path::new(WORK), real_path, &at_top];
+        let is_below = |path: &Path| shown_at.iter().any(|shown| path.starts_with(shown));
         // The main process goes to its folder again at the beginning of each cell.
         let is_main = |pid: i32| match *self.roots {
             [_, main] => pid == main,

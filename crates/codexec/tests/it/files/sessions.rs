@@ -95,3 +95,21 @@ fn fil_11_a_shell_knows_its_directory_without_its_variable() {
     assert!(said.is_error, "{said:?}");
     assert_eq!(project.text("kept/file"), "mine");
 }
+
+/// THREAT[FIL-12]: a directory at the top of the host's file tree has a path of its own in a room.
+#[test]
+fn fil_12_an_open_file_of_a_directory_at_the_top_keeps_its_layer() {
+    let Ok(at) = tempfile::Builder::new().prefix("codexec-it-").tempdir_in("/") else {
+        assert!(!crate::attacks::host::is_root(), "root can make it");
+        return;
+    };
+    let mut project = Project::at(at, "");
+    let path = project.path("log").display().to_string();
+    let late = format!(
+        "(cd /tmp; exec 9>>{path}; while [ ! -e /tmp/go ]; do sleep 0.01; done; echo late >&9; \
+         : > /tmp/done) >/dev/null 2>&1 & while [ ! -e log ]; do sleep 0.01; done"
+    );
+    project.cell("bash", &late).fine();
+    project.cell("bash", ": > /tmp/go; while [ ! -e /tmp/done ]; do sleep 0.01; done").fine();
+    assert_eq!(project.text("log"), "late\n");
+}
