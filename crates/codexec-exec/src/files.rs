@@ -20,4 +20,4 @@ pub(crate) use ledger::Ledger;
 pub(crate) use listing::Listing;
 pub(crate) use moment::Moment;
 pub(crate) use tree::Tree;
-pub(crate) use workspace::{WorkspaceFiles, collect, is_empty};
+pub(crate) use workspace::{WorkspaceFiles, collect, is_empty, snapshot};

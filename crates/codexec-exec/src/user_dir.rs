@@ -11,7 +11,7 @@ use codexec_types::{Changes, WorkingDir};
 use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 
 use crate::ExecError;
-use crate::files::{Commit, KeptFiles, Ledger, Listing, Moment, Tree};
+use crate::files::{Commit, KeptFiles, Ledger, Listing, Moment, Tree, WorkspaceFiles, snapshot};
 use crate::pool::Machine;
 use crate::zygote::blocking;
 
@@ -24,6 +24,8 @@ pub(crate) struct UserDir {
     ledger: Ledger,
     /// Which of the upper layers the guest writes to.
     layer: u32,
+    /// What was in that layer after the last commit; `None` if it was too much to remember.
+    committed: Option<WorkspaceFiles>,
 }
 
 impl UserDir {
@@ -49,8 +51,8 @@ impl UserDir {
                 max_bytes: settings.max_bytes,
                 max_files: settings.max_files,
             };
-            let ledger = Ledger::default();
-            let dir = UserDir { wanted, machine, target, since, ledger, layer: 0 };
+            let (ledger, committed) = (Ledger::default(), Some(WorkspaceFiles::new()));
+            let dir = UserDir { wanted, machine, target, since, ledger, layer: 0, committed };
             Ok((dir, overlay, lower))
         })
         .await
@@ -59,11 +61,21 @@ impl UserDir {
     /// Writes what the guest left in its layer into the directory. The guest must be dead, or
     /// must stand still. Blocks.
     pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> Changes {
-        let committed = layers.try_clone().and_then(|layers| {
-            let upper = Tree::new(layers).subtree(Path::new(&upper_name(self.layer)))?;
-            Ok(self.commit_from(&upper, keep))
-        });
-        committed.unwrap_or_else(|error| not_committed(&error))
+        let upper = self.upper(layers);
+        upper.map_or_else(|error| not_committed(&error), |upper| self.commit_from(&upper, keep))
+    }
+
+    /// Does the same if the guest has written anything since the last commit.
+    pub(crate) fn commit_news(&mut self, layers: &OwnedFd, keep: &Path) -> io::Result<Changes> {
+        let upper = self.upper(layers)?;
+        if self.committed.is_some() && snapshot(&upper) == self.committed {
+            return Ok(Changes::default());
+        }
+        Ok(self.commit_from(&upper, keep))
+    }
+
+    fn upper(&self, layers: &OwnedFd) -> io::Result<Tree> {
+        Tree::new(layers.try_clone()?).subtree(Path::new(&upper_name(self.layer)))
     }
 
     fn commit_from(&mut self, upper: &Tree, keep: &Path) -> Changes {
@@ -80,7 +92,9 @@ impl UserDir {
             kept: KeptFiles::new(keep),
             listing: Listing::default(),
         };
-        commit.run()
+        let changes = commit.run();
+        self.committed = snapshot(upper);
+        changes
     }
 
     /// Makes the next layer, and returns its number and the new lower one. Entries that the user's
@@ -102,6 +116,7 @@ impl UserDir {
                 layers.make_folder(new, old)?;
                 self.ledger.move_held(&layers.subtree(old)?, &layers.subtree(new)?)
             })?;
+            self.committed = snapshot(&layers.subtree(new)?);
         }
         self.layer += 1;
         let lower = mounter.mount(&lower(&self.wanted))?;

@@ -204,7 +204,7 @@ impl App {
         let beside = (discovery, Arc::clone(&packages));
         let inside = client.asking_from(Inside::new(client, &admitted, begun, scope, beside));
         let answers = Answers::new(self, store, &id, &admitted, &inside, replayed);
-        let driven = match self.start(&admitted, (turn, place), &inside).await {
+        let driven = match self.start(&admitted, (turn, place), &inside, &id).await {
             Ok(Some(mut guest)) => {
                 packages.reach(guest.furnisher());
                 Ok(self.see_through(guest, &answers, client, &id, &mut trace).await)
@@ -261,11 +261,12 @@ impl App {
         admitted: &Admitted,
         (turn, place): (Option<Turn>, Option<Place>),
         inside: &Client,
+        id: &ExecutionId,
     ) -> Result<Option<Guest>, ExecuteError> {
         match turn {
             Some(mut turn) => {
                 let number = turn.number;
-                turn.run.refresh_directory().await;
+                turn.run.refresh_directory(self.records.artifacts(id)).await;
                 turn.run.send(admitted, number).map_err(|over| turn.session.ended(over))?;
                 Ok(Some(Guest::Kept(turn)))
             }

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use codexec_exec::Run;
-use codexec_types::{Grant, Language, SessionId};
+use codexec_types::{Changes, Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::reach::Opener;
@@ -80,10 +80,12 @@ pub(crate) struct Place {
 }
 
 /// What a session came to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Closed {
     pub duration: Duration,
     pub executions: u32,
+    /// What it did to its directory after the last reply.
+    pub changes: Changes,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -259,6 +261,10 @@ impl Table {
             ended.truncate(REMEMBERED);
         }
         let closed = session.close(reason).await;
+        if !closed.changes.is_empty() {
+            let changes = &closed.changes;
+            tracing::info!(session = %session.id, ?changes, "written after the last reply");
+        }
         let ended = async {
             let store = self.records.store().await?;
             store.session_ended(&session.id, reason, SystemTime::now(), closed.executions).await

@@ -24,6 +24,10 @@ pub struct Changes {
     pub conflicts: Vec<NotWritten>,
     /// How many more there are than these lists hold.
     pub left_out: u64,
+    /// For a cell of a session: what processes that earlier cells left running did after the last
+    /// reply and before this cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_cells: Option<Box<Changes>>,
 }
 
 /// A file of an execution that is not in the user's directory.
@@ -37,6 +41,21 @@ pub struct NotWritten {
 impl Changes {
     pub fn is_empty(&self) -> bool {
         *self == Changes::default()
+    }
+
+    /// Adds what happened after this.
+    pub fn append(&mut self, later: Changes) {
+        let Changes { created, modified, deleted, held_back, conflicts, left_out, between_cells } =
+            later;
+        self.created.extend(created);
+        self.modified.extend(modified);
+        self.deleted.extend(deleted);
+        self.held_back.extend(held_back);
+        self.conflicts.extend(conflicts);
+        self.left_out += left_out;
+        if let Some(between) = between_cells {
+            self.between_cells.get_or_insert_default().append(*between);
+        }
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn collect(
     keep: &Path,
 ) -> (Changes, WorkspaceFiles) {
     let tree = Tree::new(workspace);
-    let after = see(&tree);
+    let after = see(&tree, false);
     let (mut listing, mut kept) = (Listing::default(), KeptFiles::new(keep));
     for (path, now) in &after {
         match before.get(path) {
@@ -46,8 +46,14 @@ pub(crate) fn collect(
     (listing.into_changes(), after)
 }
 
-/// Files and links only: a folder is there because of what is in it.
-fn see(tree: &Tree) -> WorkspaceFiles {
+/// Every entry of a guest's layer, folders as well. `None` if there are too many to remember.
+pub(crate) fn snapshot(layer: &Tree) -> Option<WorkspaceFiles> {
+    let seen = see(layer, true);
+    (seen.len() < MAX_SEEN).then_some(seen)
+}
+
+/// In a workspace, a folder is there because of what is in it.
+fn see(tree: &Tree, has_folders: bool) -> WorkspaceFiles {
     let mut seen = WorkspaceFiles::new();
     let mut folders = vec![(PathBuf::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -57,10 +63,12 @@ fn see(tree: &Tree) -> WorkspaceFiles {
                 return seen;
             }
             let path = folder.join(name);
-            if node.kind != NodeKind::Dir {
+            let is_folder = node.kind == NodeKind::Dir;
+            if is_folder && depth < MAX_DEPTH {
+                folders.push((path.clone(), depth + 1));
+            }
+            if !is_folder || has_folders {
                 seen.insert(path, node);
-            } else if depth < MAX_DEPTH {
-                folders.push((path, depth + 1));
             }
         }
     }

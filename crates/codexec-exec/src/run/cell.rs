@@ -61,6 +61,8 @@ pub(super) struct Kept {
     files: WorkspaceFiles,
     /// Where the last cell's files are kept.
     pub(super) artifacts: Option<PathBuf>,
+    /// What was written to the user's directory since the last reply.
+    pub(super) between: Changes,
 }
 
 impl Kept {
@@ -429,11 +431,13 @@ impl Run {
                 }
             })
         };
-        let Ok((changes, after, user_dir)) = zygote::blocking(look).await else {
+        let Ok((mut changes, after, user_dir)) = zygote::blocking(look).await else {
             return Changes::default();
         };
         kept.files = after;
         self.user_dir = user_dir;
+        let between = std::mem::take(&mut kept.between);
+        changes.between_cells = (!between.is_empty()).then(|| Box::new(between));
         changes
     }
 }

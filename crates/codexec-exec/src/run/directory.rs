@@ -1,11 +1,18 @@
 //! The directory of a session between two cells.
 
 use std::fs;
+use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use codexec_sandbox::Mounter;
+use codexec_types::Changes;
 
 use super::{Over, Run};
 use crate::ExecError;
+use crate::freeze::{Freezer, Frozen};
+use crate::user_dir::UserDir;
 use crate::watch::tree;
 use crate::wire::is_first_child;
 use crate::zygote::blocking;
@@ -14,16 +21,40 @@ use crate::zygote::blocking;
 pub(super) const WORK: &str = "/box/work";
 /// Where a directory at the top of the host's file tree is: its real path is a link to there.
 const TOP: &str = "/box/top";
+/// Where, below the artifacts of a cell, those are that were written before it.
+const BETWEEN: &str = "between-cells";
+/// Where, below the artifacts of the last cell, those are that were written after it.
+const AFTER: &str = "after-the-last-reply";
+
+/// What a session's directory needs before a cell.
+struct Refresh {
+    mounter: Arc<Mounter>,
+    /// Where the upper layers are; `None` for a directory that is read-only.
+    layers: Option<OwnedFd>,
+    roots: Vec<i32>,
+    keep: PathBuf,
+}
+
+/// What became of the layer that the guest has.
+struct Refreshed {
+    /// What was written to it since the last reply.
+    written: Changes,
+    /// The next layer and its lower one, and the guest's processes, which stand still until they
+    /// see it; `None` if the guest keeps its layer.
+    next: Option<(u32, OwnedFd, Frozen)>,
+}
 
 impl Run {
-    /// Before a cell: gives the guest a fresh layer, and with it the directory as it is now. An
-    /// overlay goes on hiding what somebody else changes where the guest has written, and what
-    /// somebody else adds where the guest has looked.
+    /// Before a cell: commits what processes that earlier cells left running have written, and
+    /// gives the guest a fresh layer, and with it the directory as it is now. An overlay goes on
+    /// hiding what somebody else changes where the guest has written, and what somebody else adds
+    /// where the guest has looked.
     ///
     /// A guest that has files of its directory open keeps its layer, and with it a view that fits
-    /// together.
-    pub async fn refresh_directory(&mut self) {
-        if let Err(error) = self.try_refresh().await {
+    /// together. What was committed is told with the cell's changes; `keep` is where the cell's
+    /// artifacts are.
+    pub async fn refresh_directory(&mut self, keep: PathBuf) {
+        if let Err(error) = self.try_refresh(keep).await {
             tracing::warn!(%error, "a session's directory could not be renewed");
             // The guest's two views of its directory may differ now.
             if let Some(kept) = &mut self.kept {
@@ -33,68 +64,103 @@ impl Run {
         }
     }
 
-    async fn try_refresh(&mut self) -> Result<(), ExecError> {
-        let Some(path) = self.user_dir.as_ref().map(|dir| dir.path().to_owned()) else {
-            return Ok(());
+    async fn try_refresh(&mut self, keep: PathBuf) -> Result<(), ExecError> {
+        let mounter = match &self.user_dir {
+            Some(dir) if self.is_over().is_none() => dir.machine().mounter().await?,
+            Some(_) | None => return Ok(()),
         };
-        if self.has_open_files(&path) {
-            return Ok(());
-        }
         let layers = self.home.as_ref().and_then(|home| home.layers.as_ref());
         let layers = layers.map(OwnedFd::try_clone).transpose()?;
+        let refresh = Refresh { mounter, layers, roots: self.roots.clone(), keep };
         let Some(mut dir) = self.user_dir.take() else { return Ok(()) };
-        let mounter = dir.machine().mounter().await?;
-        let (dir, layer, lower) = blocking(move || {
-            let (layer, lower) = dir.next_layer(layers.as_ref(), &mounter)?;
-            Ok((dir, layer, lower))
+        let (dir, refreshed) = blocking(move || {
+            let refreshed = refresh.run(&mut dir);
+            Ok((dir, refreshed))
         })
         .await?;
         self.user_dir = Some(dir);
-        self.renew_overlay(layer, lower).await
-    }
-
-    /// At the end of a session: writes what it left since its last reply into the directory.
-    pub(super) async fn commit_rest(&mut self) {
-        let layers = self.home.as_mut().and_then(|home| home.layers.take());
-        let artifacts = self.kept.as_ref().and_then(|kept| kept.artifacts.clone());
-        let (Some(layers), Some(artifacts), Some(mut dir)) =
-            (layers, artifacts, self.user_dir.take())
-        else {
-            return;
-        };
-        let keep = artifacts.join("after-the-last-reply");
-        let committed = blocking(move || Ok(dir.commit(&layers, &keep))).await;
-        match committed {
-            Ok(changes) if !changes.conflicts.is_empty() => {
-                tracing::warn!(conflicts = ?changes.conflicts, "a session's last files");
-            }
-            Ok(_) => {}
-            Err(error) => tracing::warn!(%error, "a session's last files were not written"),
+        let Refreshed { written, next } = refreshed?;
+        if let Some(kept) = &mut self.kept {
+            kept.between.append(written);
+        }
+        match next {
+            Some((layer, lower, _frozen)) => self.renew_overlay(layer, lower).await,
+            None => Ok(()),
         }
     }
 
-    /// True if a process that the guest left running, or a file that it has open or mapped, holds
-    /// on to its directory. The guest could lie here, and would confuse nobody but itself.
-    fn has_open_files(&self, real_path: &Path) -> bool {
-        let at_top = Path::new(TOP).join(real_path.strip_prefix("/").unwrap_or(real_path));
-        let shown_at = [Path::new(WORK), real_path, &at_top];
-        let is_below = |path: &Path| shown_at.iter().any(|shown| path.starts_with(shown));
-        // The main process goes to its folder again at the beginning of each cell.
-        let is_main = |pid: i32| match *self.roots {
-            [_, main] => pid == main,
-            _ => is_first_child(pid),
-        };
-        let init = self.roots.first();
-        tree(&self.roots).iter().filter(|pid| Some(*pid) != init).any(|pid| {
-            let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
-            let mut open = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
-            let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-            let mut mapped =
-                maps.lines().filter_map(|line| line.find('/').map(|at| line.split_at(at).1));
-            let mut cwd = fs::read_link(format!("/proc/{pid}/cwd")).into_iter();
-            open.any(|path| is_below(&path))
-                || mapped.any(|path| is_below(Path::new(path)))
-                || (!is_main(*pid) && cwd.any(|path| is_below(&path)))
-        })
+    /// At the end of a session: writes what it left since its last reply into the directory, and
+    /// returns that.
+    pub(super) async fn commit_rest(&mut self) -> Changes {
+        let layers = self.home.as_mut().and_then(|home| home.layers.take());
+        let Some(kept) = &mut self.kept else { return Changes::default() };
+        let mut rest = std::mem::take(&mut kept.between);
+        if let (Some(layers), Some(artifacts), Some(mut dir)) =
+            (layers, kept.artifacts.clone(), self.user_dir.take())
+        {
+            let keep = artifacts.join(AFTER);
+            match blocking(move || Ok(dir.commit(&layers, &keep))).await {
+                Ok(changes) => rest.append(changes),
+                Err(error) => tracing::warn!(%error, "a session's last files were not written"),
+            }
+        }
+        rest
     }
+}
+
+impl Refresh {
+    /// THREAT[FIL-12]: no process writes to a layer from when it is committed until it is replaced.
+    /// Blocks.
+    fn run(&self, dir: &mut UserDir) -> io::Result<Refreshed> {
+        let kept = |written| Ok(Refreshed { written, next: None });
+        let frozen = match Freezer::new(&self.roots).freeze() {
+            Ok(frozen) => frozen,
+            Err(error) => {
+                tracing::debug!(%error, "a session keeps its layer, as it does not stand still");
+                return kept(Changes::default());
+            }
+        };
+        let committed = match &self.layers {
+            Some(layers) => dir.commit_news(layers, &self.keep.join(BETWEEN)),
+            None => Ok(Changes::default()),
+        };
+        let written = match committed {
+            Ok(written) => written,
+            // The commit after the cell tells it, if that fails as well.
+            Err(error) => {
+                tracing::debug!(%error, "a session keeps its layer, as it was not committed");
+                return kept(Changes::default());
+            }
+        };
+        if has_open_files(&self.roots, dir.path()) || !frozen.is_still() {
+            return kept(written);
+        }
+        let (layer, lower) = dir.next_layer(self.layers.as_ref(), &self.mounter)?;
+        Ok(Refreshed { written, next: Some((layer, lower, frozen)) })
+    }
+}
+
+/// True if a process that the guest left running, or a file that it has open or mapped, holds on to
+/// its directory. The guest could lie here, and would confuse nobody but itself.
+fn has_open_files(roots: &[i32], real_path: &Path) -> bool {
+    let at_top = Path::new(TOP).join(real_path.strip_prefix("/").unwrap_or(real_path));
+    let shown_at = [Path::new(WORK), real_path, &at_top];
+    let is_below = |path: &Path| shown_at.iter().any(|shown| path.starts_with(shown));
+    // The main process goes to its folder again at the beginning of each cell.
+    let is_main = |pid: i32| match *roots {
+        [_, main] => pid == main,
+        _ => is_first_child(pid),
+    };
+    let init = roots.first();
+    tree(roots).iter().filter(|pid| Some(*pid) != init).any(|pid| {
+        let fds = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
+        let mut open = fds.filter_map(|fd| fs::read_link(fd.path()).ok());
+        let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
+        let mut mapped =
+            maps.lines().filter_map(|line| line.find('/').map(|at| line.split_at(at).1));
+        let mut cwd = fs::read_link(format!("/proc/{pid}/cwd")).into_iter();
+        open.any(|path| is_below(&path))
+            || mapped.any(|path| is_below(Path::new(path)))
+            || (!is_main(*pid) && cwd.any(|path| is_below(&path)))
+    })
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use codexec_types::{CallCode, CallError, Event, FromGuest, Limit, Outcome, Stream};
+use codexec_types::{CallCode, CallError, Changes, Event, FromGuest, Limit, Outcome, Stream};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Heard, Over, Run, State, heard, written_late};
@@ -95,8 +95,9 @@ impl Run {
         }
     }
 
-    /// Ends a session, and returns when nothing of it is left.
-    pub async fn close(&mut self) {
+    /// Ends a session, and returns when nothing of it is left: what it did to its directory since
+    /// the last reply.
+    pub async fn close(&mut self) -> Changes {
         if let Some(kept) = &mut self.kept {
             kept.over.get_or_insert(Over::Closed);
         }
@@ -104,7 +105,7 @@ impl Run {
             self.state = State::Dying(Some(Outcome::Cancelled), None);
             self.see_death().await;
         }
-        self.commit_rest().await;
+        self.commit_rest().await
     }
 
     /// What its processes held at the end of the last cell, or when it was opened.

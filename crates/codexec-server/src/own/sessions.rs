@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use codexec_exec::packages::Packages;
 use codexec_store::SessionStart;
-use codexec_types::{Grant, Language, SessionId, rfc3339};
+use codexec_types::{Changes, Grant, Language, SessionId, rfc3339};
 use serde_json::{Value, json};
 
 use super::OwnError;
@@ -12,6 +12,7 @@ use super::running::language;
 use crate::execute::random_bits;
 use crate::fields::Fields;
 use crate::inside::{Scope, within};
+use crate::plain::plain;
 use crate::sessions::{Opener, Opening, Replay, Session};
 use crate::snapshots::{Snapshot, Whose, check_name};
 use crate::{App, Client, Wanted};
@@ -106,12 +107,16 @@ impl App {
                 OwnError::invalid("session_id: it is being closed")
             }));
         };
-        Ok(json!({
+        let mut value = json!({
             "success": true,
             "session_id": session.id.as_str(),
             "duration_total_ms": u64::try_from(closed.duration.as_millis()).unwrap_or(u64::MAX),
             "executions_count": closed.executions,
-        }))
+        });
+        if let (Some(fields), false) = (value.as_object_mut(), closed.changes.is_empty()) {
+            fields.insert("changes".to_owned(), json!(with_plain_paths(closed.changes)));
+        }
+        Ok(value)
     }
 
     pub(super) fn list_sessions(&self, fields: Fields, client: &Client) -> Result<Value, OwnError> {
@@ -270,6 +275,17 @@ impl App {
         };
         Ok(Whose { principal: client.principal.clone(), server })
     }
+}
+
+/// The same changes, with paths that can be shown: a guest has chosen them.
+fn with_plain_paths(mut changes: Changes) -> Changes {
+    let Changes { created, modified, deleted, held_back, conflicts, .. } = &mut changes;
+    let written = [created, modified, deleted].into_iter().flatten().map(|file| &mut file.path);
+    let not_written = [held_back, conflicts].into_iter().flatten().map(|file| &mut file.path);
+    for path in written.chain(not_written) {
+        *path = plain(path);
+    }
+    changes
 }
 
 async fn packages_folder(folder: &Path) -> std::io::Result<PathBuf> {

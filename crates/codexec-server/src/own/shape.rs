@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_types::{Limit, Outcome};
+use codexec_types::{Changes, Limit, Outcome};
 use serde_json::{Value, json};
 
 use crate::plain::plain;
@@ -76,6 +76,9 @@ fn more(value: &mut Value, execution: &Execution) {
         let met: Vec<&str> = execution.limits_met.iter().map(|limit| limit.code()).collect();
         fields.insert("limits_met".to_owned(), json!(met));
     }
+    if let Some(between) = &execution.changes.between_cells {
+        fields.insert("artifacts_between_cells".to_owned(), json!(paths_of(between)));
+    }
     if let Some(reason) = execution.session_ended {
         fields.insert("session_ended".to_owned(), reason.into());
     }
@@ -137,6 +140,9 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
 
 /// The files that are new or changed.
 fn artifacts(execution: &Execution) -> Vec<String> {
-    let changes = &execution.changes;
+    paths_of(&execution.changes)
+}
+
+fn paths_of(changes: &Changes) -> Vec<String> {
     changes.created.iter().chain(&changes.modified).map(|file| plain(&file.path)).collect()
 }

@@ -14,7 +14,11 @@ const NOT_WRITTEN_LINES: usize = 5;
 
 /// Empty, or sections with a heading each.
 pub(crate) fn text(execution: &Execution) -> String {
-    let mut lines = artifacts(&execution.changes, &resource_uri(execution));
+    let (changes, uri) = (&execution.changes, resource_uri(execution));
+    let mut lines = artifacts("[artifacts]", changes, &uri);
+    if let Some(between) = &changes.between_cells {
+        lines.extend(artifacts("[artifacts written between the cells]", between, &uri));
+    }
     if !execution.limits_met.is_empty() {
         lines.push("[limits]".to_owned());
         for limit in &execution.limits_met {
@@ -57,10 +61,7 @@ pub(super) fn image_count(execution: &Execution) -> String {
     }
 }
 
-fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
-    if changes.is_empty() {
-        return Vec::new();
-    }
+fn artifacts(heading: &str, changes: &Changes, uri: &str) -> Vec<String> {
     let sized = |verb: &'static str| {
         move |file: &codexec_types::Artifact| {
             format!("{verb} {} ({} bytes)", plain(&file.path), grouped(file.bytes))
@@ -84,9 +85,12 @@ fn artifacts(changes: &Changes, uri: &str) -> Vec<String> {
         .chain(changes.held_back.iter().map(told("held back")));
     let file_count = changes.created.len() + changes.modified.len() + changes.deleted.len();
     let other_count = changes.conflicts.len() + changes.held_back.len();
+    if file_count + other_count == 0 && changes.left_out == 0 {
+        return Vec::new();
+    }
     let for_others = other_count.min(NOT_WRITTEN_LINES.max(MAX_LINES.saturating_sub(file_count)));
     let for_files = file_count.min(MAX_LINES - for_others);
-    let mut lines = vec!["[artifacts]".to_owned()];
+    let mut lines = vec![heading.to_owned()];
     lines.extend(files.take(for_files));
     lines.extend(not_written.take(for_others));
     let untold = (file_count - for_files) + (other_count - for_others);

@@ -186,7 +186,7 @@ impl Session {
     pub(super) async fn close(&self, reason: &'static str) -> Closed {
         self.closing.cancel();
         let mut run = self.run.lock().await;
-        run.close().await;
+        let changes = run.close().await;
         let executions = {
             let mut state = lock(&self.state);
             state.over.get_or_insert(reason);
@@ -199,7 +199,7 @@ impl Session {
         {
             tracing::warn!(%error, session = %self.id, "its packages cannot be removed");
         }
-        Closed { duration: self.begun.elapsed(), executions }
+        Closed { duration: self.begun.elapsed(), executions, changes }
     }
 }
 

@@ -113,6 +113,10 @@ async fn what_an_execution_left_behind_is_kept() {
         }],
         conflicts: vec![],
         left_out: 13,
+        between_cells: Some(Box::new(Changes {
+            created: vec![file("late")],
+            ..Changes::default()
+        })),
     };
     let outcome = Outcome::Exited { code: 3 };
     let finish = Finish {
@@ -368,6 +372,7 @@ static NOTHING: Changes = Changes {
     held_back: vec![],
     conflicts: vec![],
     left_out: 0,
+    between_cells: None,
 };
 
 /// A store in a folder of its own, which goes with it.

@@ -1,8 +1,9 @@
 //! Directories of the user's that sessions work in, from one cell to the next.
 
 use std::fs;
+use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::Project;
 use crate::support::Said;
@@ -94,6 +95,50 @@ fn fil_11_a_shell_knows_its_directory_without_its_variable() {
     let said = project.cell("bash", "rm -rf ./*");
     assert!(said.is_error, "{said:?}");
     assert_eq!(project.text("kept/file"), "mine");
+}
+
+/// THREAT[FIL-12]
+#[test]
+fn fil_12_what_is_written_between_two_cells_is_committed_and_told() {
+    let mut project = Project::new("");
+    project.write("f1", "old");
+    let late = "(sleep 0.3; mkdir -p build; echo built > build/out; echo changed > f1; \
+                echo evil > .mcp.json) >/dev/null 2>&1 & cat f1";
+    assert_eq!(project.cell("bash", late).fine(), "old");
+    std::thread::sleep(Duration::from_millis(1_000));
+    let said = project.cell("bash", "cat build/out f1; echo mine > f2").fine();
+    let expected = "built\nchanged\n[artifacts]\ncreated f2 (5 bytes)\n\
+                    [artifacts written between the cells]\n\
+                    created build/out (6 bytes)\nmodified f1 (8 bytes)\n\
+                    held back .mcp.json: it names programs that MCP clients start";
+    assert_eq!(said, expected);
+    for (name, text) in [("build/out", "built\n"), ("f1", "changed\n"), ("f2", "mine\n")] {
+        assert_eq!(project.text(name), text);
+    }
+    assert!(!project.path(".mcp.json").exists());
+    // Nothing is told twice, and what the user deletes meanwhile does not come back.
+    fs::remove_dir_all(project.path("build")).expect("removed");
+    assert_eq!(project.cell("bash", "cat f2").fine(), "mine");
+    assert!(!project.path("build").exists());
+}
+
+/// THREAT[FIL-12]
+#[test]
+fn fil_12_what_is_written_after_the_last_cell_is_told_by_the_end() {
+    let mut project = Project::new("");
+    let code = format!(
+        "const {{ session_id }} = await sessions.start('bash', 's', {{working_dir: {:?}}});
+         await sessions.send(session_id, '(sleep 0.2; echo late > late) >/dev/null 2>&1 & echo 1 > early');
+         await new Promise((done) => setTimeout(done, 800));
+         return await sessions.close(session_id);",
+        project.path("").display().to_string()
+    );
+    let said = project.client.call("execute_code", &json!({"code": code})).fine();
+    let closed: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+    let expected = json!({"created": [{"path": "late", "bytes": 5}], "modified": [],
+                          "deleted": [], "held_back": [], "conflicts": [], "left_out": 0});
+    assert_eq!(closed["changes"], expected, "{said}");
+    assert_eq!(project.text("late"), "late\n");
 }
 
 /// THREAT[FIL-12]: a directory at the top of the host's file tree has a path of its own in a room.

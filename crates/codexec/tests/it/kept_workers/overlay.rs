@@ -136,7 +136,7 @@ fn fil_7_an_edit_at_the_beginning_of_a_cell_is_not_overwritten() {
                 while mounts() == before {}
                 fs::write(note, theirs).expect("written");
             });
-            session.run.refresh_directory().await;
+            session.run.refresh_directory(session.keep.path().join(format!("b{round}"))).await;
             editing.join().expect("edited");
             session.prints("printf guest > note", "").await;
             let changes = session.run.changes(session.keep.path().join(format!("c{round}"))).await;
