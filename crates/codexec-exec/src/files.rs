@@ -21,4 +21,4 @@ pub(crate) use dir_tree::DirTree;
 pub(crate) use file_time::FileTime;
 pub(crate) use held_back::{HeldBackRules, find_location_reason};
 pub(crate) use ledger::CommitLedger;
-pub(crate) use workspace::{WorkspaceFiles, collect, is_empty};
+pub(crate) use workspace::{WorkspaceFiles, collect, is_empty, snapshot};

@@ -14,7 +14,7 @@ use rustix::fs::{self, CWD, Mode, OFlags, ResolveFlags};
 use crate::ExecError;
 use crate::files::{
     ArtifactCopies, ChangeReport, Commit, CommitLedger, CommitProgress, DirTree, FileTime,
-    HeldBackRules, find_location_reason,
+    HeldBackRules, WorkspaceFiles, find_location_reason, snapshot,
 };
 use crate::pool::HostResources;
 use crate::zygote::run_blocking;
@@ -28,6 +28,8 @@ pub(crate) struct UserDir {
     ledger: CommitLedger,
     /// The number of the upper layer that the guest writes to.
     layer: u32,
+    /// What was in that layer after the last commit; `None` if it was too much to remember.
+    committed: Option<WorkspaceFiles>,
 }
 
 impl UserDir {
@@ -54,20 +56,34 @@ impl UserDir {
                 max_bytes: settings.max_bytes,
                 max_files: settings.max_files,
             };
-            let ledger = CommitLedger::default();
-            let dir = UserDir { wanted, resources, target, since, ledger, layer: 0 };
+            let (ledger, committed) = (CommitLedger::default(), Some(WorkspaceFiles::new()));
+            let dir = UserDir { wanted, resources, target, since, ledger, layer: 0, committed };
             Ok((dir, overlay, lower))
         })
         .await
     }
 
-    /// Commits the guest's upper layer to the directory. The guest must be dead or frozen. Blocks.
+    /// Writes what the guest left in its layer into the directory. The guest must be dead, or
+    /// must stand still. Blocks.
     pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> FileChanges {
-        let committed = layers.try_clone().and_then(|layers| {
-            let upper = DirTree::new(layers).open_subtree(Path::new(&upper_name(self.layer)))?;
-            Ok(self.commit_from(&upper, keep))
-        });
-        committed.unwrap_or_else(|error| report_failed_commit(&error))
+        let upper = self.upper(layers);
+        upper.map_or_else(
+            |error| report_failed_commit(&error),
+            |upper| self.commit_from(&upper, keep),
+        )
+    }
+
+    /// Does the same if the guest has written anything since the last commit.
+    pub(crate) fn commit_news(&mut self, layers: &OwnedFd, keep: &Path) -> io::Result<FileChanges> {
+        let upper = self.upper(layers)?;
+        if self.committed.is_some() && snapshot(&upper) == self.committed {
+            return Ok(FileChanges::default());
+        }
+        Ok(self.commit_from(&upper, keep))
+    }
+
+    fn upper(&self, layers: &OwnedFd) -> io::Result<DirTree> {
+        DirTree::new(layers.try_clone()?).open_subtree(Path::new(&upper_name(self.layer)))
     }
 
     fn commit_from(&mut self, upper: &DirTree, keep: &Path) -> FileChanges {
@@ -88,12 +104,16 @@ impl UserDir {
             report: ChangeReport::default(),
             progress: CommitProgress::default(),
         };
-        commit.run()
+        let changes = commit.run();
+        self.committed = snapshot(upper);
+        changes
     }
 
-    /// Prepares the next upper layer and a new lower mount, and returns the layer's number. Files
-    /// that are only in the old upper layer are moved along, so that the guest still sees them.
-    /// Blocks.
+    /// Makes the next layer, and returns its number and the new lower one. Entries that the user's
+    /// directory does not have move along, so the guest goes on seeing them.
+    ///
+    /// THREAT[FIL-7]: the guest cannot list_files the layer yet, so whatever changes from here on, somebody
+    /// else changes. Blocks.
     pub(crate) fn next_layer(
         &mut self,
         layers: Option<&OwnedFd>,
@@ -108,16 +128,12 @@ impl UserDir {
                 layers.make_folder(new, old)?;
                 self.ledger.move_held(&layers.open_subtree(old)?, &layers.open_subtree(new)?)
             })?;
+            self.committed = snapshot(&layers.open_subtree(new)?);
         }
         self.layer += 1;
         let lower = mounter.mount(&lower_mount(&self.wanted))?;
-        Ok((self.layer, lower))
-    }
-
-    /// Notes that the guest sees the directory as it is now. Blocks.
-    pub(crate) fn begin_layer(&mut self) -> io::Result<()> {
         self.since = FileTime::after_all_changes(self.target.root())?;
-        Ok(())
+        Ok((self.layer, lower))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -206,7 +206,7 @@ impl App {
         let shared = (discovery, Arc::clone(&packages));
         let nested = client.nested_in(OuterExecution::new(client, &admitted, begun, scope, shared));
         let answers = Answers::new(self, store, &id, &admitted, &nested, replayed);
-        let driven = match self.start(&admitted, (lease, ticket), &nested).await {
+        let driven = match self.start(&admitted, (lease, ticket), &nested, &id).await {
             Ok(Some(mut guest)) => {
                 packages.set_package_mounter(guest.package_mounter());
                 Ok(self.run_to_end(guest, &answers, client, &id, &mut results).await)
@@ -263,11 +263,12 @@ impl App {
         admitted: &Admitted,
         (lease, ticket): (Option<SessionLease>, Option<QueueTicket>),
         nested: &Client,
+        id: &ExecutionId,
     ) -> Result<Option<GuestRun>, ExecuteError> {
         match lease {
             Some(mut lease) => {
                 let number = lease.number;
-                lease.run.refresh_directory().await;
+                lease.run.refresh_directory(self.records.artifacts_folder(id)).await;
                 lease.run.send(admitted, number).map_err(|over| lease.session.ended_error(over))?;
                 Ok(Some(GuestRun::Session(lease)))
             }

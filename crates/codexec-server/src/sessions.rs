@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use codexec_exec::Run;
-use codexec_types::{Grant, Language, SessionId};
+use codexec_types::{FileChanges, Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::access::Opener;
@@ -79,10 +79,12 @@ pub(crate) struct SessionPermit {
 }
 
 /// The totals of a closed session.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct ClosedSession {
     pub duration: Duration,
     pub executions: u32,
+    /// What it did to its directory after the last reply.
+    pub changes: FileChanges,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -270,6 +272,10 @@ impl SessionTable {
             ended.truncate(MAX_REMEMBERED);
         }
         let closed = session.close(reason).await;
+        if !closed.changes.is_empty() {
+            let changes = &closed.changes;
+            tracing::info!(session = %session.id, ?changes, "written after the last reply");
+        }
         let ended = async {
             let store = self.records.store().await?;
             store.end_session(&session.id, reason, SystemTime::now(), closed.executions).await

@@ -97,6 +97,7 @@ fn own_fields(execution: &ExecutionRecord) -> Value {
         "images": summary.images.unwrap_or_default(),
         "artifacts_held_back": execution.changes.held_back,
         "artifacts_in_conflict": execution.changes.conflicts,
+        "artifacts_between_cells": execution.changes.between_cells,
         "packages_installed": execution.packages,
         "ended_at": summary.ended.map(format_rfc3339),
     })

@@ -24,6 +24,10 @@ pub struct FileChanges {
     pub conflicts: Vec<NotWritten>,
     /// Number of changes that did not fit in these lists.
     pub left_out: u64,
+    /// For a cell of a session: what processes that earlier cells left running did after the last
+    /// reply and before this cell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub between_cells: Option<Box<FileChanges>>,
 }
 
 /// A file of an execution that was not written to the user's directory.
@@ -37,6 +41,28 @@ pub struct NotWritten {
 impl FileChanges {
     pub fn is_empty(&self) -> bool {
         *self == FileChanges::default()
+    }
+
+    /// Adds what happened after this.
+    pub fn append(&mut self, later: FileChanges) {
+        let FileChanges {
+            created,
+            modified,
+            deleted,
+            held_back,
+            conflicts,
+            left_out,
+            between_cells,
+        } = later;
+        self.created.extend(created);
+        self.modified.extend(modified);
+        self.deleted.extend(deleted);
+        self.held_back.extend(held_back);
+        self.conflicts.extend(conflicts);
+        self.left_out += left_out;
+        if let Some(between) = between_cells {
+            self.between_cells.get_or_insert_default().append(*between);
+        }
     }
 }
 

@@ -61,6 +61,9 @@ pub enum CellEnding {
     Exited(i32),
     /// Stopped by [`ToGuest::Interrupt`]; the session's state is kept.
     Interrupted,
+    /// The session's current directory, this path, cannot be entered any more. Nothing of the
+    /// cell ran, and the session is in its working directory.
+    DirectoryGone(String),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -26,7 +26,7 @@ pub(crate) fn collect(
     keep: &Path,
 ) -> (FileChanges, WorkspaceFiles) {
     let tree = DirTree::new(workspace);
-    let after = list_files(&tree);
+    let after = list_files(&tree, false);
     let (mut report, mut copies) = (ChangeReport::default(), ArtifactCopies::new(keep));
     for (path, now) in &after {
         match before.get(path) {
@@ -46,8 +46,14 @@ pub(crate) fn collect(
     (report.into_changes(), after)
 }
 
-/// Lists files and symlinks. Folders are implied by their contents.
-fn list_files(tree: &DirTree) -> WorkspaceFiles {
+/// Every entry of a guest's layer, folders as well. `None` if there are too many to remember.
+pub(crate) fn snapshot(layer: &DirTree) -> Option<WorkspaceFiles> {
+    let seen = list_files(layer, true);
+    (seen.len() < MAX_SEEN).then_some(seen)
+}
+
+/// In a workspace, a folder is there because of what is in it.
+fn list_files(tree: &DirTree, has_folders: bool) -> WorkspaceFiles {
     let mut seen = WorkspaceFiles::new();
     let mut folders = vec![(PathBuf::new(), 0)];
     while let Some((folder, depth)) = folders.pop() {
@@ -57,10 +63,12 @@ fn list_files(tree: &DirTree) -> WorkspaceFiles {
                 return seen;
             }
             let path = folder.join(name);
-            if node.kind != FileKind::Dir {
+            let is_folder = node.kind == FileKind::Dir;
+            if is_folder && depth < MAX_DEPTH {
+                folders.push((path.clone(), depth + 1));
+            }
+            if !is_folder || has_folders {
                 seen.insert(path, node);
-            } else if depth < MAX_DEPTH {
-                folders.push((path, depth + 1));
             }
         }
     }

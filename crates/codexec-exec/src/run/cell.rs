@@ -14,6 +14,7 @@ use codexec_types::{
 };
 use tokio::time::Instant;
 
+use super::directory::WORK;
 use super::earlier_output::EarlierOutputs;
 use super::idle::{IDLE_CHECK_INTERVAL, LateOutput};
 use super::{CHECK_INTERVAL, MAX_QUESTIONS, Run, RunState, SessionEnd, Usage};
@@ -29,6 +30,9 @@ use crate::{user_dir, zygote};
 
 /// How long a cell may take to stop after it was interrupted.
 const STOP_GRACE: Duration = Duration::from_secs(1);
+
+/// The longest part of a guest's path that a message shows.
+const PATH_BYTES: usize = 1 << 10;
 
 /// The state of a session besides its current cell.
 #[derive(Default)]
@@ -57,6 +61,8 @@ pub(super) struct SessionState {
     files: WorkspaceFiles,
     /// The directory for artifacts of the last cell.
     pub(super) artifacts: Option<PathBuf>,
+    /// What was written to the user's directory since the last reply.
+    pub(super) between: FileChanges,
 }
 
 impl SessionState {
@@ -95,6 +101,15 @@ fn find_main_process(language: Language, roots: &[i32]) -> Option<i32> {
         (Language::Node, [_]) => list_tree(roots).into_iter().find(|pid| is_first_child(*pid)),
         _ => None,
     }
+}
+
+/// Describes why a cell did not run: the session's current directory is gone.
+fn describe_missing_directory(path: &str) -> String {
+    let path = path.get(..path.floor_char_boundary(PATH_BYTES)).unwrap_or_default();
+    format!(
+        "the session's current directory {path} is gone, so this code was not run; the session \
+         is in {WORK} now, its working directory"
+    )
 }
 
 /// Returns 128 random bits in hex, or an empty key if there is no randomness.
@@ -338,6 +353,12 @@ impl Run {
             }
             CellEnding::Exited(0) => Outcome::Returned(Json::null()),
             CellEnding::Exited(code) => Outcome::Exited { code },
+            CellEnding::DirectoryGone(path) => Outcome::Threw(Thrown {
+                code: ThrownCode::RuntimeError,
+                message: describe_missing_directory(&path),
+                at: None,
+                stack: None,
+            }),
             // No interrupt was sent by the host.
             CellEnding::Interrupted => Outcome::Threw(Thrown {
                 code: ThrownCode::RuntimeError,
@@ -431,11 +452,13 @@ impl Run {
                 }
             })
         };
-        let Ok((changes, after, user_dir)) = zygote::run_blocking(look).await else {
+        let Ok((mut changes, after, user_dir)) = zygote::run_blocking(look).await else {
             return FileChanges::default();
         };
         session.files = after;
         self.user_dir = user_dir;
+        let between = std::mem::take(&mut session.between);
+        changes.between_cells = (!between.is_empty()).then(|| Box::new(between));
         changes
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use codexec_types::{CallCode, CallError, FromGuest, Limit, Outcome, OutputStream, RunEvent};
+use codexec_types::{
+    CallCode, CallError, FileChanges, FromGuest, Limit, Outcome, OutputStream, RunEvent,
+};
 use tokio::time::{Instant, sleep_until};
 
 use super::{ProgramEvent, Run, RunState, SessionEnd, next_event, next_late_output};
@@ -95,8 +97,9 @@ impl Run {
         }
     }
 
-    /// Ends a session, and returns when nothing of it is left.
-    pub async fn close(&mut self) {
+    /// Ends a session, and returns its changes to the directory since the last reply. Nothing of the
+    /// session is left afterwards.
+    pub async fn close(&mut self) -> FileChanges {
         if let Some(session) = &mut self.session {
             session.end.get_or_insert(SessionEnd::Closed);
         }
@@ -104,7 +107,7 @@ impl Run {
             self.state = RunState::Dying(Some(Outcome::Cancelled), None);
             self.wait_for_death().await;
         }
-        self.commit_rest().await;
+        self.commit_rest().await
     }
 
     /// Returns the memory that the session held at the end of the last cell, or when it was opened.

@@ -158,7 +158,7 @@ impl<'a> ShellSession<'a> {
         }
         running.round = 1;
         if running.line.take().is_some() {
-            return self.end_cell(0);
+            return self.end_cell(0, None);
         }
         let Some(frozen) = stop::freeze(self.shell.pid, &running.before) else {
             // THREAT[SES-9]: ends the session rather than let one more command run.
@@ -196,18 +196,19 @@ impl<'a> ShellSession<'a> {
                 // Another process has read the cell's command, so the cell has not run.
                 return Err(io::ErrorKind::InvalidData.into());
             }
-            self.end_cell(report.status)?;
+            self.end_cell(report.status, report.gone)?;
         }
         Ok(())
     }
 
-    fn end_cell(&mut self, status: i32) -> io::Result<()> {
+    fn end_cell(&mut self, status: i32, gone: Option<String>) -> io::Result<()> {
         let Some(running) = self.running.take() else { return Ok(()) };
         self.cells.clear_files(running.number, &running.key);
-        let ending = match status {
+        let ending = match (status, gone) {
             _ if running.round > 0 => CellEnding::Interrupted,
-            0 => CellEnding::Returned(Json::null()),
-            status => CellEnding::Exited(status),
+            (_, Some(path)) => CellEnding::DirectoryGone(path),
+            (0, None) => CellEnding::Returned(Json::null()),
+            (status, None) => CellEnding::Exited(status),
         };
         self.broker.send(&FromGuest::CellEnded { key: running.key, ending })
     }
@@ -221,7 +222,7 @@ impl<'a> ShellSession<'a> {
             return Ok(false);
         }
         self.shell = ShellProcess::start(&self.command, self.limits, &self.cells, Some(&state))?;
-        self.end_cell(exit_status(status))?;
+        self.end_cell(exit_status(status), None)?;
         Ok(true)
     }
 }

@@ -4,11 +4,12 @@ use std::time::SystemTime;
 
 use codexec_exec::packages::Packages;
 use codexec_store::SessionStart;
-use codexec_types::{Grant, Language, SessionId, format_rfc3339};
+use codexec_types::{FileChanges, Grant, Language, SessionId, format_rfc3339};
 use serde_json::{Value, json};
 
 use super::OwnFunctionError;
 use super::running::read_language;
+use crate::escaped_text::escape_name;
 use crate::execute::random_bits;
 use crate::fields::Fields;
 use crate::outer_execution::{SessionScope, restrict_to_outer};
@@ -109,12 +110,16 @@ impl App {
                     OwnFunctionError::invalid("session_id: it is being closed")
                 }));
         };
-        Ok(json!({
+        let mut value = json!({
             "success": true,
             "session_id": session.id.as_str(),
             "duration_total_ms": u64::try_from(closed.duration.as_millis()).unwrap_or(u64::MAX),
             "executions_count": closed.executions,
-        }))
+        });
+        if let (Some(fields), false) = (value.as_object_mut(), closed.changes.is_empty()) {
+            fields.insert("changes".to_owned(), json!(escape_paths(closed.changes)));
+        }
+        Ok(value)
     }
 
     pub(super) fn list_sessions(
@@ -278,6 +283,17 @@ impl App {
         };
         Ok(SnapshotFilter { principal: client.principal.clone(), server })
     }
+}
+
+/// Escapes the paths, which a guest has chosen.
+fn escape_paths(mut changes: FileChanges) -> FileChanges {
+    let FileChanges { created, modified, deleted, held_back, conflicts, .. } = &mut changes;
+    let written = [created, modified, deleted].into_iter().flatten().map(|file| &mut file.path);
+    let not_written = [held_back, conflicts].into_iter().flatten().map(|file| &mut file.path);
+    for path in written.chain(not_written) {
+        *path = escape_name(path);
+    }
+    changes
 }
 
 async fn create_packages_folder(folder: &Path) -> std::io::Result<PathBuf> {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_types::{Limit, Outcome};
+use codexec_types::{FileChanges, Limit, Outcome};
 use serde_json::{Value, json};
 
 use crate::escaped_text::escape_name;
@@ -79,6 +79,9 @@ fn add_details(value: &mut Value, execution: &FinishedExecution) {
         let met: Vec<&str> = execution.limits_met.iter().map(|limit| limit.code()).collect();
         fields.insert("limits_met".to_owned(), json!(met));
     }
+    if let Some(between) = &execution.changes.between_cells {
+        fields.insert("artifacts_between_cells".to_owned(), json!(changed_paths(between)));
+    }
     if let Some(reason) = execution.session_ended {
         fields.insert("session_ended".to_owned(), reason.into());
     }
@@ -141,6 +144,9 @@ pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
 
 /// Returns the paths of files that are new or changed.
 fn artifacts(execution: &FinishedExecution) -> Vec<String> {
-    let changes = &execution.changes;
+    changed_paths(&execution.changes)
+}
+
+fn changed_paths(changes: &FileChanges) -> Vec<String> {
     changes.created.iter().chain(&changes.modified).map(|file| escape_name(&file.path)).collect()
 }

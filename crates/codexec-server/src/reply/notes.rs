@@ -14,7 +14,11 @@ const NOT_WRITTEN_LINES: usize = 5;
 
 /// Formats the notes: empty, or sections with a heading each.
 pub(crate) fn render(execution: &FinishedExecution) -> String {
-    let mut lines = artifacts(&execution.changes, &resource_uri(execution));
+    let (changes, uri) = (&execution.changes, resource_uri(execution));
+    let mut lines = artifacts("[artifacts]", changes, &uri);
+    if let Some(between) = &changes.between_cells {
+        lines.extend(artifacts("[artifacts written between the cells]", between, &uri));
+    }
     if !execution.limits_met.is_empty() {
         lines.push("[limits]".to_owned());
         for limit in &execution.limits_met {
@@ -57,10 +61,7 @@ pub(super) fn image_count(execution: &FinishedExecution) -> String {
     }
 }
 
-fn artifacts(changes: &FileChanges, uri: &str) -> Vec<String> {
-    if changes.is_empty() {
-        return Vec::new();
-    }
+fn artifacts(heading: &str, changes: &FileChanges, uri: &str) -> Vec<String> {
     let sized = |verb: &'static str| {
         move |file: &codexec_types::Artifact| {
             format!("{verb} {} ({} bytes)", escape_name(&file.path), group_digits(file.bytes))
@@ -84,10 +85,13 @@ fn artifacts(changes: &FileChanges, uri: &str) -> Vec<String> {
         .chain(changes.held_back.iter().map(described("held back")));
     let file_count = changes.created.len() + changes.modified.len() + changes.deleted.len();
     let other_count = changes.conflicts.len() + changes.held_back.len();
+    if file_count + other_count == 0 && changes.left_out == 0 {
+        return Vec::new();
+    }
     let not_written_lines =
         other_count.min(NOT_WRITTEN_LINES.max(MAX_LINES.saturating_sub(file_count)));
     let file_lines = file_count.min(MAX_LINES - not_written_lines);
-    let mut lines = vec!["[artifacts]".to_owned()];
+    let mut lines = vec![heading.to_owned()];
     lines.extend(files.take(file_lines));
     lines.extend(not_written.take(not_written_lines));
     let omitted = (file_count - file_lines) + (other_count - not_written_lines);

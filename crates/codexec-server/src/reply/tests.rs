@@ -90,6 +90,7 @@ fn changed() -> FileChanges {
         held_back: vec![not_written(".mcp.json")],
         conflicts: vec![not_written("a\u{202e}.txt")],
         left_out: 0,
+        between_cells: None,
     }
 }
 
@@ -128,6 +129,13 @@ fn notes_follow_output_and_value() {
              PROCESS_LIMIT: more than 128 processes and threads"
         ),
     );
+    let mut late = with("", returned("null"));
+    late.changes.between_cells = Some(Box::new(changed()));
+    let between = CHANGED.replace("[artifacts]", "[artifacts written between the cells]");
+    check_whole(&late, &format!("{CHANGED}\n{between}"));
+    late.changes =
+        FileChanges { between_cells: late.changes.between_cells, ..FileChanges::default() };
+    check_whole(&late, &between);
     limited.changes = FileChanges::default();
     limited.limits_met = vec![Limit::OpenFiles];
     check_whole(&limited, "[limits]\nOPEN_FILES_LIMIT: more than 1024 open files");

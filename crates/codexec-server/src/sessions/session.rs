@@ -186,7 +186,7 @@ impl OpenSession {
     pub(super) async fn close(&self, reason: &'static str) -> ClosedSession {
         self.closing.cancel();
         let mut run = self.run.lock().await;
-        run.close().await;
+        let changes = run.close().await;
         let executions = {
             let mut state = lock(&self.state);
             state.over.get_or_insert(reason);
@@ -199,7 +199,7 @@ impl OpenSession {
         {
             tracing::warn!(%error, session = %self.id, "the session's packages cannot be removed");
         }
-        ClosedSession { duration: self.begun.elapsed(), executions }
+        ClosedSession { duration: self.begun.elapsed(), executions, changes }
     }
 }
 

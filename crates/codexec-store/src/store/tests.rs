@@ -113,6 +113,10 @@ async fn changes_limits_and_images_are_stored() {
         }],
         conflicts: vec![],
         left_out: 13,
+        between_cells: Some(Box::new(FileChanges {
+            created: vec![file("late")],
+            ..FileChanges::default()
+        })),
     };
     let outcome = Outcome::Exited { code: 3 };
     let finish = ExecutionEnd {
@@ -369,6 +373,7 @@ static NOTHING: FileChanges = FileChanges {
     held_back: vec![],
     conflicts: vec![],
     left_out: 0,
+    between_cells: None,
 };
 
 /// Opens a store in a new temporary folder.

@@ -1,5 +1,7 @@
 //! Directories of the user's that code works in, and what it leaves there.
 
+mod sessions;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -17,15 +19,17 @@ pub(crate) struct Project {
 
 impl Project {
     pub(crate) fn new(settings: &str) -> Project {
-        let at = tempfile::tempdir().expect("a directory");
+        Project::at(tempfile::tempdir().expect("a directory"), settings)
+    }
+
+    fn at(at: TempDir, settings: &str) -> Project {
         let real = fs::canonicalize(at.path()).expect("a path");
         let settings = format!("[files]\nallowed = [{:?}]\n{settings}", real.display().to_string());
-        let path = at.path().with_extension("toml");
-        fs::write(&path, settings).expect("written");
+        let file = tempfile::NamedTempFile::with_suffix(".toml").expect("a file");
+        fs::write(file.path(), settings).expect("written");
         let client = Client::with(&json!({}), |command| {
-            command.arg("--config").arg(&path);
+            command.arg("--config").arg(file.path());
         });
-        fs::remove_file(path).expect("read by now");
         Project { client, at }
     }
 

@@ -7,22 +7,29 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { process, safely } from "./taken.mjs";
+import { process, safely, slice } from "./taken.mjs";
 
 const WORK = "/box/work";
 const { chdir, cwd } = process;
-const { rename, renameSync, lstatSync, statSync, mkdtempSync, cpSync, rmSync, rmdirSync } = fs;
+const { rename, renameSync, lstatSync, statSync, readlinkSync, mkdtempSync, cpSync, rmSync, rmdirSync } = fs;
 const { rename: renameLater } = fs.promises;
 
-// Node caches the result, so the path is still known when the directory is gone.
-export const rememberDirectory = () => safely(cwd);
+// What the kernel writes behind the path of a directory that is gone.
+const DELETED = " (deleted)";
 
-// Changes into the current directory again by its path, or into the start directory.
-export const enter = (directory) => {
-  if (safely(() => (chdir(directory ?? cwd()), true)) !== true) safely(() => chdir(WORK));
+// The path of the current directory, also when the directory is gone.
+export const currentDirectory = () => {
+  const path = safely(cwd);
+  if (path !== undefined) return path;
+  const link = safely(() => readlinkSync("/proc/self/cwd")) ?? "the current directory";
+  const end = link.length - DELETED.length;
+  return slice(link, end) === DELETED ? slice(link, 0, end) : link;
 };
 
-// Enters the directory, which was mounted while this process waited.
+// Changes into a directory by its path, and says whether that was possible.
+export const enter = (directory) => safely(() => (chdir(directory), true)) === true;
+
+// Enters the directory, which was mounted there while this process waited.
 export const startInDirectory = () => {
   enter(WORK);
   if (safely(() => statSync(WORK).dev !== statSync(path.dirname(WORK)).dev) === true) {

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { enter, rememberDirectory } from "./files.mjs";
+import { currentDirectory, enter } from "./files.mjs";
 import { namesOfSession } from "./names.mjs";
 import { compileCell, Flaw } from "./program.mjs";
 import { allowUnbalanced, balance, quiet } from "./quiet.mjs";
@@ -41,6 +41,8 @@ export const startSession = (guest) => {
   runIn(undefined, () => {});
   // Thrown by `process.exit`, and never caught.
   const EXIT = new Error("the cell has ended by process.exit");
+  const startDirectory = currentDirectory();
+  let directory = startDirectory;
   let current;
   // THREAT[SES-8]: code that an earlier cell left running knows the next cell's number, but not its
   // key. The key is on no object that a guest can reach.
@@ -66,7 +68,7 @@ export const startSession = (guest) => {
     if (isInterruptDue) stop(cell);
     current = undefined;
     clearTimeout(cell.drain);
-    rememberDirectory();
+    directory = currentDirectory();
     ended(currentKey, isInterruptDue ? INTERRUPTED : ending);
     hold();
   };
@@ -119,12 +121,17 @@ export const startSession = (guest) => {
     const cell = { __proto__: null, number, isStopped: false, pending: 0, finish: undefined, drain: undefined };
     current = cell;
     currentKey = key;
-    // The directory may have been mounted anew since the last cell.
-    enter();
     if (load(shared, SIGNALS) > load(shared, HANDLED) || now() > interruptedAt + LATE_MS) {
       store(shared, HANDLED, load(shared, SIGNALS));
     }
     store(shared, STATE, RUNNING);
+    // The directory may have been mounted anew since the last cell.
+    if (!enter(directory)) {
+      // THREAT[FIL-13]: the code was not written for another directory.
+      const gone = directory;
+      enter(startDirectory);
+      return end(cell, `{"directory_gone":${stringify(gone)}}`);
+    }
     const name = `cell-${number}.mjs`;
     const file = path.join(process.cwd(), name);
     give(file, { input, args });

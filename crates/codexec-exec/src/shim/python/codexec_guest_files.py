@@ -15,13 +15,16 @@ import tempfile
 
 WORK = "/box/work"
 
-_chdir, _getcwd = os.chdir, os.getcwd
+# What the kernel writes behind the path of a directory that is gone.
+_DELETED = " (deleted)"
+
+_chdir, _getcwd, _readlink = os.chdir, os.getcwd, os.readlink
 _rename, _replace = os.rename, os.replace
 
 
 def start():
-    """Enters the directory, which was mounted while this process waited."""
-    enter()
+    """Enters the directory, which was mounted there while this process waited."""
+    enter(WORK)
     try:
         is_users = os.stat(WORK).st_dev != os.stat(os.path.dirname(WORK)).st_dev
     except OSError:
@@ -31,20 +34,26 @@ def start():
         os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
 
 
-def enter(directory=WORK):
-    """Changes into a directory by its path, or else into the start directory."""
-    for path in (directory, WORK):
-        try:
-            return _chdir(path)
-        except OSError:
-            pass
+def enter(directory):
+    """Changes into a directory by its path, and says whether that was possible."""
+    try:
+        _chdir(directory)
+    except OSError:
+        return False
+    return True
 
 
 def current_directory():
+    """The path of the current directory, also when the directory is gone."""
     try:
         return _getcwd()
     except OSError:
-        return WORK
+        pass
+    try:
+        path = _readlink("/proc/self/cwd")
+    except OSError:
+        return "the current directory"
+    return path[: -len(_DELETED)] if path.endswith(_DELETED) else path
 
 
 def install():

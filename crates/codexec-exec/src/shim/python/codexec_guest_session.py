@@ -19,7 +19,7 @@ from codexec_guest_errors import (
     describe_error,
     remember_source,
 )
-from codexec_guest_files import WORK, current_directory, enter
+from codexec_guest_files import current_directory, enter
 from codexec_guest_imports import add_packages
 from codexec_guest_running import (
     attempt,
@@ -60,7 +60,7 @@ class Session:
         self._task = None
         self._is_running = False
         self._is_stopped = False
-        self._directory = WORK
+        self._start = self._directory = current_directory()
         # Freed when memory has run out, so that the error can be reported.
         self._ballast = bytes(1 << 20)
 
@@ -72,8 +72,6 @@ class Session:
             cell = self._next_cell()
             if cell is None:
                 return 0
-            # The directory may have been mounted anew since the last cell.
-            enter(self._directory)
             # THREAT[SES-8]: code that an earlier cell left running knows the next cell's number,
             # but not its key.
             key = cell.pop("key")
@@ -109,6 +107,12 @@ class Session:
         """Returns the ending of the cell as JSON."""
         source, file = cell["code"], cell_file(cell["number"])
         self._set_up(cell)
+        # The directory may have been mounted anew since the last cell.
+        if not enter(self._directory):
+            # THREAT[FIL-13]: the code was not written for another directory.
+            enter(self._start)
+            gone = self._directory.encode(errors="backslashreplace").decode()
+            return '{"directory_gone":%s}' % encode_json(gone)
         try:
             code = compile_code(source, file)
         except Exception as error:

@@ -79,7 +79,9 @@ impl TestSession {
             CellEnding::Returned(value) => value.text().to_owned(),
             CellEnding::Threw(thrown) => super::ending(&record(Err(thrown))),
             CellEnding::Interrupted => "interrupted".to_owned(),
-            CellEnding::Exited(code) => panic!("{:?} does not exit with {code}", self.language),
+            CellEnding::Exited(_) | CellEnding::DirectoryGone(_) => {
+                panic!("{:?} does not say {ending:?}", self.language)
+            }
         }
     }
 

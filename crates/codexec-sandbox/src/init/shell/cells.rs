@@ -66,7 +66,7 @@ impl CellFiles {
             [self.make_pipe(&out)?, self.make_pipe(&err)?];
         let streams = CellStreams { read_ends: [out_read, err_read], _held: [out_held, err_held] };
         let line = format!(
-            "CODEXEC_CELL={key} CODEXEC_EXIT=; codexec_enter; . {CELLS}/{args}; \
+            "CODEXEC_CELL={key} CODEXEC_EXIT=; codexec_enter && . {CELLS}/{args} && \
              . {CELLS}/{code} <{CELLS}/{input} >{CELLS}/{out} 2>{CELLS}/{err} 98>&-\n"
         );
         Ok((line, streams))

@@ -5,10 +5,14 @@ PS1= PS2= PROMPT_COMMAND=
 unset HISTFILE MAILCHECK
 set +o history
 
-# Enters the working directory again, because it may have been remounted since the last cell.
+# The directory may have been mounted anew since the last cell; its path leads to the new one. Where
+# the path leads nowhere, no code runs: it would act on another directory than it was written for.
 codexec_enter() {
-  builtin local OLDPWD=$OLDPWD
-  builtin cd -- "${PWD-/box/work}" || builtin cd /box/work || :
+  builtin local "OLDPWD=${OLDPWD-}" "codexec_path=${PWD:-$(builtin pwd)}"
+  builtin cd -- "$codexec_path" && return 0
+  builtin cd /box/work || :
+  builtin printf -v CODEXEC_EXIT 'gone %q' "${codexec_path:0:1000}"
+  return 1
 }
 
 # `exit` ends the cell, not the shell: an interrupted interactive shell aborts what it does and

@@ -11,8 +11,8 @@ use crate::attributed_socket::{attributed_pair, read_attributed};
 use crate::control::ProgramCommand;
 use crate::init::guest::{GuestLimits, InheritedFds, spawn};
 
-/// The maximum length of a report.
-const MAX_REPORT_BYTES: usize = 256;
+/// The longest valid report, which may hold a quoted path.
+const MAX_REPORT_BYTES: usize = 8 << 10;
 /// The maximum number of reads in a row: other processes may write, too, and must not keep us busy.
 const MAX_READS: usize = 64;
 const STATE_READ_BYTES: usize = 16 << 10;
@@ -52,6 +52,8 @@ pub(super) struct Report {
     pub(super) round: u32,
     pub(super) status: i32,
     pub(super) key: String,
+    /// The shell's directory, quoted, if the shell could not enter it and ran nothing.
+    pub(super) gone: Option<String>,
 }
 
 impl ShellProcess {
@@ -176,11 +178,13 @@ impl Report {
         let round = words.next()?.parse().ok()?;
         let status = words.next()?.parse().ok()?;
         let key = words.next()?.to_owned();
-        let status = match words.next()?.trim() {
+        let rest = words.next()?.trim();
+        let gone = rest.strip_prefix("gone ").map(str::to_owned);
+        let status = match rest {
             "" => status,
             argument => argument.parse::<i64>().map_or(BAD_NUMBER, low_byte),
         };
-        Some(Report { round, status, key })
+        Some(Report { round, status, key, gone })
     }
 }
 

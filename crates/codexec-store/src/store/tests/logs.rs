@@ -101,6 +101,7 @@ fn expected_line(id: &ExecutionId) -> Value {
         "images": 2,
         "artifacts_held_back": [],
         "artifacts_in_conflict": [],
+        "artifacts_between_cells": null,
         "packages_installed": [],
         "ended_at": "2026-02-09T14:30:01.130Z",
     })

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use codexec_exec::Workers;
 use codexec_sandbox::{MountRequest, Mounter};
-use codexec_types::{AdmissionRequest, Language, Policy, ResolvedDir, WorkingDirPolicy};
+use codexec_types::{AdmissionRequest, Language, Outcome, Policy, ResolvedDir, WorkingDirPolicy};
 use tempfile::TempDir;
 
 use super::{LIMITS, Session, policy, request, with_workers};
@@ -104,15 +104,48 @@ fn a_session_sees_edits_from_outside_once_its_overlay_is_renewed() {
                 let seen = format!("{path}/sub {text} {text} {text}\n");
                 session.prints(&look, &seen).await;
             }
-            // A directory that is not there any more is left.
+            // A directory that is not there any more is left, and the code that met that is not run.
             fs::remove_dir(project.path.join("sub")).expect("removed");
             project.renew(&mut session, 3).await;
+            let reply = session.send(&enter).await;
+            let Outcome::Threw(thrown) = &reply.outcome else { panic!("{reply:?}") };
+            let gone = format!("the session's current directory {path}/sub is gone");
+            assert!(thrown.message.starts_with(&gone), "{}", thrown.message);
             let whereabouts = match language {
                 Language::Python => "print(os.getcwd())",
                 Language::Node => "console.log(process.cwd()); 0",
                 _ => "pwd -P",
             };
             session.prints(whereabouts, "/box/work\n").await;
+        }
+    });
+}
+
+/// THREAT[FIL-7]: from when the guest can see a fresh layer, what others change is theirs.
+#[test]
+fn fil_7_an_edit_at_the_beginning_of_a_cell_is_not_overwritten() {
+    with_workers(async |workers| {
+        let project = Project::new();
+        let mut session = project.session(workers, Language::Bash).await;
+        let pid = session.run.pid().expect("a process");
+        for round in 0..10 {
+            let text = format!("theirs {round}");
+            let (note, theirs) = (project.path.join("note"), text.clone());
+            let mounts =
+                move || fs::read_to_string(format!("/proc/{pid}/mountinfo")).expect("read");
+            let before = mounts();
+            let editing = std::thread::spawn(move || {
+                while mounts() == before {}
+                fs::write(note, theirs).expect("written");
+            });
+            session.run.refresh_directory(session.keep.path().join(format!("b{round}"))).await;
+            editing.join().expect("edited");
+            session.prints("printf guest > note", "").await;
+            let changes =
+                session.run.collect_changes(session.keep.path().join(format!("c{round}"))).await;
+            let conflicts: Vec<_> =
+                changes.conflicts.iter().map(|entry| entry.path.as_str()).collect();
+            assert_eq!((project.text("note"), conflicts), (text, vec!["note"]), "{changes:?}");
         }
     });
 }

@@ -17,6 +17,14 @@ fn reports_have_the_round_the_status_and_the_key() {
 }
 
 #[test]
+fn fil_13_a_report_names_the_directory_that_is_gone() {
+    let gone = |line: &str| Report::parse(line.as_bytes()).and_then(|report| report.gone);
+    assert_eq!(gone("0 1 k gone /box/work/a\\ b\n").as_deref(), Some("/box/work/a\\ b"));
+    assert_eq!(gone("0 1 k gone\n"), None);
+    assert_eq!(gone("0 0 k \n"), None);
+}
+
+#[test]
 fn invalid_reports_are_ignored() {
     for line in ["", "\n", "3\n", "3 0\n", "0 0 k\n", "x 0 k \n", "-3 0 k \n", "99999999999 0 k \n"]
     {
