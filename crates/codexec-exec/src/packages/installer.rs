@@ -75,10 +75,8 @@ pub(super) async fn run(
     let InstallerPlan { launch, command, limits, reach } = plan;
     let (program, role) = (resources.settings.program.clone(), resources.settings.programs_role);
     let cgroups = resources.cgroups().await;
-    let launch = match cgroups {
-        Ok(_) => launch,
-        Err(_) => launch.without_cgroups(limits.memory_bytes),
-    };
+    let has_cgroups = cgroups.is_ok();
+    let launch = if has_cgroups { launch } else { launch.without_cgroups(limits.memory_bytes) };
     resources.guard.start().map_err(ExecError::from)?;
     let (link, launch, missing) = run_blocking(move || {
         let link = ZygoteLink::start(&program, role)?;

@@ -36,7 +36,7 @@ struct Refresh {
 }
 
 /// What became of the layer that the guest has.
-struct Refreshed {
+struct RefreshedLayer {
     /// What was written to it since the last reply.
     written: FileChanges,
     /// The next layer and its lower one, and the guest's processes, which stand still until they
@@ -79,7 +79,7 @@ impl Run {
         })
         .await?;
         self.user_dir = Some(dir);
-        let Refreshed { written, next } = refreshed?;
+        let RefreshedLayer { written, next } = refreshed?;
         if let Some(session) = &mut self.session {
             session.between.append(written);
         }
@@ -111,8 +111,8 @@ impl Run {
 impl Refresh {
     /// THREAT[FIL-14]: no process writes to a layer from when it is committed until it is replaced.
     /// Blocks.
-    fn run(&self, dir: &mut UserDir) -> io::Result<Refreshed> {
-        let keep_layer = |written| Ok(Refreshed { written, next: None });
+    fn run(&self, dir: &mut UserDir) -> io::Result<RefreshedLayer> {
+        let keep_layer = |written| Ok(RefreshedLayer { written, next: None });
         let frozen = match Freezer::new(&self.roots).freeze() {
             Ok(frozen) => frozen,
             Err(error) => {
@@ -136,7 +136,7 @@ impl Refresh {
             return keep_layer(written);
         }
         let (layer, lower) = dir.next_layer(self.layers.as_ref(), &self.mounter)?;
-        Ok(Refreshed { written, next: Some((layer, lower, frozen)) })
+        Ok(RefreshedLayer { written, next: Some((layer, lower, frozen)) })
     }
 }
 

@@ -102,7 +102,7 @@ impl<'a> DeclarationSharer<'a> {
                     }
                     VariableDeclarationKind::Var
                     | VariableDeclarationKind::Let
-                    | VariableDeclarationKind::Const => self.to_assignment_statement(declaration),
+                    | VariableDeclarationKind::Const => self.make_assignment_statement(declaration),
                 }
             }
             Statement::FunctionDeclaration(function) => self.share_function(function.unbox()),
@@ -141,7 +141,7 @@ impl<'a> DeclarationSharer<'a> {
         match statement {
             Statement::VariableDeclaration(declaration) if declaration.kind.is_var() => {
                 let declaration = declaration.take_in(&self.allocator);
-                *statement = self.to_assignment_statement(declaration);
+                *statement = self.make_assignment_statement(declaration);
             }
             Statement::BlockStatement(block) => self.share_all_nested(&mut block.body),
             Statement::IfStatement(branch) => {
@@ -155,7 +155,7 @@ impl<'a> DeclarationSharer<'a> {
                 {
                     let declaration = declaration.take_in(&self.allocator);
                     loop_statement.init =
-                        self.to_assignments(declaration).map(ForStatementInit::from);
+                        self.make_assignments(declaration).map(ForStatementInit::from);
                 }
                 self.share_nested(&mut loop_statement.body);
             }
@@ -212,15 +212,15 @@ impl<'a> DeclarationSharer<'a> {
         }
     }
 
-    fn to_assignment_statement(&mut self, declaration: VariableDeclaration<'a>) -> Statement<'a> {
+    fn make_assignment_statement(&mut self, declaration: VariableDeclaration<'a>) -> Statement<'a> {
         let span = declaration.span;
-        match self.to_assignments(declaration) {
+        match self.make_assignments(declaration) {
             Some(value) => Statement::new_expression_statement(span, value, &self.builder),
             None => Statement::new_empty_statement(span, &self.builder),
         }
     }
 
-    fn to_assignments(&mut self, declaration: VariableDeclaration<'a>) -> Option<Expression<'a>> {
+    fn make_assignments(&mut self, declaration: VariableDeclaration<'a>) -> Option<Expression<'a>> {
         self.record_vars(&declaration);
         let VariableDeclaration { span, kind, declarations, .. } = declaration;
         let owner = if kind.is_const() { NameOwner::Constants } else { NameOwner::Variables };

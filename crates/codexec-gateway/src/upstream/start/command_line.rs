@@ -72,7 +72,7 @@ pub(super) struct CommandLine {
 
 /// What a program makes of its arguments.
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ProgramKind {
     Container,
     Interpreter,
     Launcher,
@@ -82,15 +82,15 @@ enum Kind {
 
 impl CommandLine {
     pub(super) fn read(name: &str, args: &[String]) -> CommandLine {
-        match Kind::of(name, args) {
-            Kind::Launcher => CommandLine::opaque(args),
-            Kind::Other => CommandLine::other(args),
+        match ProgramKind::of(name, args) {
+            ProgramKind::Launcher => CommandLine::opaque(args),
+            ProgramKind::Other => CommandLine::other(args),
             kind => CommandLine::of_subject(name, kind, args),
         }
     }
 
     pub(super) fn knows(name: &str) -> bool {
-        Kind::of(name, &[]) != Kind::Other
+        ProgramKind::of(name, &[]) != ProgramKind::Other
     }
 
     pub(super) fn is_shell(name: &str) -> bool {
@@ -103,14 +103,14 @@ impl CommandLine {
 
     /// Interpreters, package runners and containers: everything up to the script, the package or
     /// the command is code.
-    fn of_subject(name: &str, kind: Kind, args: &[String]) -> CommandLine {
+    fn of_subject(name: &str, kind: ProgramKind, args: &[String]) -> CommandLine {
         let subject = subject(name, args);
         let (code, data) = args.split_at(subject.map_or(args.len(), |at| at + 1));
         if code.iter().any(|arg| is_inline(name, kind, arg)) {
             return CommandLine::opaque(args);
         }
-        let is_runner = kind == Kind::PackageRunner;
-        let is_interpreter = kind == Kind::Interpreter;
+        let is_runner = kind == ProgramKind::PackageRunner;
+        let is_interpreter = kind == ProgramKind::Interpreter;
         let mut before = "";
         let mut readings = Vec::new();
         for (at, arg) in code.iter().enumerate() {
@@ -129,9 +129,9 @@ impl CommandLine {
         }
         // The package may be an interpreter: `npx tsx server.ts`, `uv run python server.py`.
         let package = code.last().filter(|_| is_runner).map_or("", |spec| package_name(spec));
-        let rest = match Kind::of(package, data) {
-            _ if kind == Kind::Container => CommandLine::data(data),
-            Kind::Other => CommandLine::wrapper(data),
+        let rest = match ProgramKind::of(package, data) {
+            _ if kind == ProgramKind::Container => CommandLine::data(data),
+            ProgramKind::Other => CommandLine::wrapper(data),
             _ => CommandLine::read(package, data),
         };
         readings.extend(rest.readings);
@@ -184,20 +184,24 @@ impl CommandLine {
     }
 }
 
-impl Kind {
-    fn of(name: &str, args: &[String]) -> Kind {
+impl ProgramKind {
+    fn of(name: &str, args: &[String]) -> ProgramKind {
         let command = args.iter().find(|arg| !is_option(arg)).map_or("", String::as_str);
         let runs_package = matches!(command, "dlx" | "exec" | "x");
         match name {
-            "bun" | "npm" | "pnpm" | "yarn" | "yarnpkg" if runs_package => Kind::PackageRunner,
-            "npm" | "pnpm" | "yarn" | "yarnpkg" => Kind::Launcher,
-            _ if has(LAUNCHERS, name) => Kind::Launcher,
-            _ if has(PACKAGE_RUNNERS, name) => Kind::PackageRunner,
-            _ if is_interpreter(name) => Kind::Interpreter,
+            "bun" | "npm" | "pnpm" | "yarn" | "yarnpkg" if runs_package => {
+                ProgramKind::PackageRunner
+            }
+            "npm" | "pnpm" | "yarn" | "yarnpkg" => ProgramKind::Launcher,
+            _ if has(LAUNCHERS, name) => ProgramKind::Launcher,
+            _ if has(PACKAGE_RUNNERS, name) => ProgramKind::PackageRunner,
+            _ if is_interpreter(name) => ProgramKind::Interpreter,
             // These read files that can start anything on the host.
-            "docker" | "nerdctl" | "podman" if has(CONTAINER_FILES, command) => Kind::Launcher,
-            "docker" | "nerdctl" | "podman" => Kind::Container,
-            _ => Kind::Other,
+            "docker" | "nerdctl" | "podman" if has(CONTAINER_FILES, command) => {
+                ProgramKind::Launcher
+            }
+            "docker" | "nerdctl" | "podman" => ProgramKind::Container,
+            _ => ProgramKind::Other,
         }
     }
 }
@@ -250,10 +254,10 @@ fn flags_of(name: &str) -> &'static str {
 }
 
 /// True if the program runs code, or a shell's line, from its command line.
-fn is_inline(name: &str, kind: Kind, arg: &str) -> bool {
+fn is_inline(name: &str, kind: ProgramKind, arg: &str) -> bool {
     let letters: &[char] = match name {
-        _ if kind == Kind::Container => return false,
-        _ if kind == Kind::PackageRunner => &['c'],
+        _ if kind == ProgramKind::Container => return false,
+        _ if kind == ProgramKind::PackageRunner => &['c'],
         "python" | "pypy" => &['c'],
         "php" => &['r', 'R', 'B', 'E'],
         "deno" => return arg == "eval",
