@@ -61,8 +61,10 @@ struct BenchRow {
     note: String,
 }
 
+type Measure = fn(&mut Bench);
+
 /// The groups of rows. `cargo bench -- languages directory` measures two of them.
-const GROUPS: [(&str, fn(&mut Bench)); 11] = [
+const GROUPS: [(&str, Measure); 11] = [
     ("startup", Bench::startup),
     ("executions", Bench::executions),
     ("asks", Bench::asks),

@@ -1,4 +1,4 @@
-use std::io::Write as _;
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -115,6 +115,10 @@ fn print_text(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
             Err(why) => writeln!(out, "  NONE     {name:<18} {why}")?,
         }
     }
+    print_servers(parts, &mut out)
+}
+
+fn print_servers(parts: &Parts, out: &mut impl Write) -> anyhow::Result<()> {
     writeln!(out, "\nServers")?;
     for found in &parts.named_servers.servers {
         let (name, file) = (found.config.name.as_str(), found.config.source.display());

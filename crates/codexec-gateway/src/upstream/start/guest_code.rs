@@ -1,6 +1,9 @@
 //! Paths in a server's arguments and variables that lead to code of guests.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashSet,
+    path::{Path, PathBuf},
+};
 
 use super::{
     StartPlanner, StartRefusal,
@@ -49,12 +52,13 @@ impl StartPlanner<'_> {
             return self.parts(text).iter().try_for_each(|part| self.check_file(part));
         }
         let is_package = text.contains(['@', ':']);
+        let starts_in_guests = self.guest_directory(&self.plan.cwd).is_some();
         for part in self.parts(text) {
             for base in bases.clone() {
                 let is_anchored = part.starts_with('/')
                     || part.split('/').next().is_some_and(|first| matches!(first, "." | ".."));
                 // What a bare word does in a directory of guests is CFG-7.
-                let is_guests = self.guest_directory(&base).is_some();
+                let is_guests = starts_in_guests && base == self.plan.cwd;
                 let is_path = match reading {
                     Reading::Data => false,
                     Reading::Name => part.contains('/') && !is_package,
@@ -68,8 +72,8 @@ impl StartPlanner<'_> {
                 }
                 let path = base.join(&part);
                 self.check_path(&path)?;
-                if let Ok(folder) = path.canonicalize()
-                    && folder.is_dir()
+                if path.is_dir()
+                    && let Ok(folder) = path.canonicalize()
                     && !bases.contains(&folder)
                 {
                     bases.push(folder);
@@ -121,7 +125,8 @@ impl StartPlanner<'_> {
         let modules: Vec<String> =
             parts.iter().filter(is_dotted).map(|part| part.replace('.', "/")).collect();
         parts.extend(modules.into_iter().filter(|module| !module.starts_with('/')));
-        parts.retain(|part| !part.is_empty());
+        let mut seen = HashSet::new();
+        parts.retain(|part| !part.is_empty() && seen.insert(part.clone()));
         parts
     }
 
