@@ -7,7 +7,7 @@ import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
-import { process, safely, slice } from "./taken.mjs";
+import { max, process, safely, slice } from "./taken.mjs";
 
 const WORK = "/box/work";
 const { chdir, cwd } = process;
@@ -16,14 +16,18 @@ const { rename: renameLater } = fs.promises;
 
 // What the kernel writes behind the path of a directory that is gone.
 const DELETED = " (deleted)";
+const UNKNOWN = "/(unknown)";
+// Where the program started.
+let start;
+export const startDirectory = () => start;
 
 // The path of the current directory, also when the directory is gone.
 export const currentDirectory = () => {
   const path = safely(cwd);
   if (path !== undefined) return path;
-  const link = safely(() => readlinkSync("/proc/self/cwd")) ?? "the current directory";
-  const end = link.length - DELETED.length;
-  return slice(link, end) === DELETED ? slice(link, 0, end) : link;
+  const link = safely(() => readlinkSync("/proc/self/cwd")) ?? "";
+  const end = max(0, link.length - DELETED.length);
+  return slice(link, end) === DELETED ? slice(link, 0, end) : UNKNOWN;
 };
 
 // Changes into a directory by its path, and says whether that was possible.
@@ -31,7 +35,8 @@ export const enter = (directory) => safely(() => (chdir(directory), true)) === t
 
 // Enters the directory, which was mounted there while this process waited.
 export const startInDirectory = () => {
-  enter(WORK);
+  // Where it is mounted anew at this moment, the process itself cannot find out where it is.
+  start = enter(WORK) ? WORK : currentDirectory();
   if (safely(() => statSync(WORK).dev !== statSync(path.dirname(WORK)).dev) === true) {
     // Python programs that this one starts leave no bytecode in it.
     process.env.PYTHONDONTWRITEBYTECODE = "1";

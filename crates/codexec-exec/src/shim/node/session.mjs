@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
-import { currentDirectory, enter } from "./files.mjs";
+import { currentDirectory, enter, startDirectory } from "./files.mjs";
 import { namesOfSession } from "./names.mjs";
 import { compileCell, Flaw } from "./program.mjs";
 import { allowUnbalanced, balance, quiet } from "./quiet.mjs";
@@ -41,8 +41,7 @@ export const startSession = (guest) => {
   runIn(undefined, () => {});
   // Thrown by `process.exit`, and never caught.
   const EXIT = new Error("the cell has ended by process.exit");
-  const startDirectory = currentDirectory();
-  let directory = startDirectory;
+  let directory = startDirectory();
   let current;
   // THREAT[SES-8]: code that an earlier cell left running knows the next cell's number, but not its
   // key. The key is on no object that a guest can reach.
@@ -129,7 +128,7 @@ export const startSession = (guest) => {
     if (!enter(directory)) {
       // THREAT[FIL-13]: the code was not written for another directory.
       const gone = directory;
-      enter(startDirectory);
+      enter(startDirectory());
       return end(cell, `{"directory_gone":${stringify(gone)}}`);
     }
     const name = `cell-${number}.mjs`;

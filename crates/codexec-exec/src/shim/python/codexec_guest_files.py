@@ -14,9 +14,12 @@ import stat
 import tempfile
 
 WORK = "/box/work"
+# Where the program started.
+start_directory = None
 
 # What the kernel writes behind the path of a directory that is gone.
 _DELETED = " (deleted)"
+_UNKNOWN = "/(unknown)"
 
 _chdir, _getcwd, _readlink = os.chdir, os.getcwd, os.readlink
 _rename, _replace = os.rename, os.replace
@@ -24,7 +27,9 @@ _rename, _replace = os.rename, os.replace
 
 def start():
     """Enters the directory, which was mounted there while this process waited."""
-    enter(WORK)
+    global start_directory
+    # Where it is mounted anew at this moment, the process itself cannot find out where it is.
+    start_directory = WORK if enter(WORK) else current_directory()
     try:
         is_users = os.stat(WORK).st_dev != os.stat(os.path.dirname(WORK)).st_dev
     except OSError:
@@ -52,8 +57,8 @@ def current_directory():
     try:
         path = _readlink("/proc/self/cwd")
     except OSError:
-        return "the current directory"
-    return path[: -len(_DELETED)] if path.endswith(_DELETED) else path
+        path = ""
+    return path[: -len(_DELETED)] if path.endswith(_DELETED) else _UNKNOWN
 
 
 def install():

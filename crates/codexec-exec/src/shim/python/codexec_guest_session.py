@@ -6,6 +6,7 @@ to the next safe place. A signal that arrives before the next cell does is ignor
 """
 
 import asyncio
+import codexec_guest_files as files
 import importlib
 import os
 import selectors
@@ -19,7 +20,6 @@ from codexec_guest_errors import (
     describe_error,
     remember_source,
 )
-from codexec_guest_files import current_directory, enter
 from codexec_guest_imports import add_packages
 from codexec_guest_running import (
     attempt,
@@ -60,7 +60,7 @@ class Session:
         self._task = None
         self._is_running = False
         self._is_stopped = False
-        self._start = self._directory = current_directory()
+        self._directory = files.start_directory
         # Freed when memory has run out, so that the error can be reported.
         self._ballast = bytes(1 << 20)
 
@@ -76,7 +76,7 @@ class Session:
             # but not its key.
             key = cell.pop("key")
             ending = self._run_cell(cell)
-            self._directory = current_directory()
+            self._directory = files.current_directory()
             self._wire.say('{"cell_ended":{"key":"%s","ending":%s}}' % (key, ending))
 
     def _next_cell(self):
@@ -108,9 +108,9 @@ class Session:
         source, file = cell["code"], cell_file(cell["number"])
         self._set_up(cell)
         # The directory may have been mounted anew since the last cell.
-        if not enter(self._directory):
+        if not files.enter(self._directory):
             # THREAT[FIL-13]: the code was not written for another directory.
-            enter(self._start)
+            files.enter(files.start_directory)
             gone = self._directory.encode(errors="backslashreplace").decode()
             return '{"directory_gone":%s}' % encode_json(gone)
         try:

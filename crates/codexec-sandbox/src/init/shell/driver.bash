@@ -4,12 +4,15 @@
 PS1= PS2= PROMPT_COMMAND=
 unset HISTFILE MAILCHECK
 set +o history
+# A shell that starts while its directory is mounted anew cannot find out where it is.
+builtin cd /box/work
+unset OLDPWD
 
 # The directory may have been mounted anew since the last cell; its path leads to the new one. Where
 # the path leads nowhere, no code runs: it would act on another directory than it was written for.
 codexec_enter() {
   builtin local "OLDPWD=${OLDPWD-}" "codexec_path=${PWD:-$(builtin pwd)}"
-  builtin cd -- "$codexec_path" && return 0
+  [[ $codexec_path == /* ]] && builtin cd -- "$codexec_path" && return 0
   builtin cd /box/work || :
   builtin printf -v CODEXEC_EXIT 'gone %q' "${codexec_path:0:1000}"
   return 1
@@ -50,7 +53,9 @@ codexec_leave() {
   [[ $BASHPID == "$$" ]] || return 0
   {
     builtin declare -p && builtin declare -fp && builtin alias -p && builtin trap -p &&
-      builtin shopt -p && builtin umask -p && builtin printf 'builtin cd -- %q\n' "$PWD" &&
+      builtin shopt -p && builtin umask -p &&
+      builtin printf 'builtin cd -- %q || PWD=%q\n' "${PWD:-$(builtin pwd)}" \
+        "${PWD:-$(builtin pwd)}" &&
       builtin set +o && builtin printf '# whole\n'
   } >&99 2>/dev/null
 }

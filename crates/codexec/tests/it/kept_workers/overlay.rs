@@ -121,6 +121,32 @@ fn a_session_sees_edits_from_outside_once_its_overlay_is_renewed() {
     });
 }
 
+/// THREAT[FIL-13]: a process that starts at this moment cannot find out where it is.
+#[test]
+fn fil_13_a_session_whose_layer_is_renewed_while_it_starts_is_in_the_new_one() {
+    with_workers(async |workers| {
+        for (round, language) in PROGRAMS.into_iter().cycle().take(12).enumerate() {
+            let project = Project::new();
+            let mut session = project.session(workers, language).await;
+            let keep = |name: &str| session.keep.path().join(format!("{name}{round}"));
+            let [between, after] = ["b", "a"].map(keep);
+            session.run.refresh_directory(between).await;
+            let (code, seen) = match language {
+                Language::Python => ("import os; open('new', 'w').close(); print(os.getcwd())", ""),
+                Language::Node => (
+                    "(await import('node:fs')).writeFileSync('new', ''); \
+                     console.log(process.cwd()); 0",
+                    "",
+                ),
+                _ => (": > new; pwd -P; echo \"${OLDPWD-none}\"", "none\n"),
+            };
+            session.prints(code, &format!("/box/work\n{seen}")).await;
+            let changes = session.run.collect_changes(after).await;
+            assert_eq!(changes.created.len(), 1, "{language}: {changes:?}");
+        }
+    });
+}
+
 /// THREAT[FIL-7]: from when the guest can see a fresh layer, what others change is theirs.
 #[test]
 fn fil_7_an_edit_at_the_beginning_of_a_cell_is_not_overwritten() {
