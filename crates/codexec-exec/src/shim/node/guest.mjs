@@ -11,7 +11,7 @@ import path from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import vm from "node:vm";
 import { errorsOf } from "./errors.mjs";
-import { installFiles, startInDirectory } from "./files.mjs";
+import { installFiles, startDirectory, startInDirectory } from "./files.mjs";
 import { findPackages } from "./packages.mjs";
 import { emitBy } from "./pictures.mjs";
 import { CODE, compile, Flaw, load } from "./program.mjs";
@@ -438,7 +438,7 @@ const metaOf = (file) => {
 };
 
 const setUp = (job) => {
-  const folder = process.cwd();
+  const folder = startDirectory();
   workIn(folder === "/" ? folder : folder + "/");
   const file = path.join(folder, CODE);
   process.execArgv = [];

@@ -75,7 +75,11 @@ class JustWritten:
     )
 
     def find_spec(self, name, path=None, target=None):
-        here = os.getcwd()
+        try:
+            here = os.getcwd()
+        except OSError:
+            # The current directory is gone, or is being mounted anew.
+            return None
         for directory in [here] if path is None else path:
             if directory == here or directory.startswith(here + os.sep):
                 spec = FileFinder(directory, *self._loaders).find_spec(name)
