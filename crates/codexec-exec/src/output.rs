@@ -12,8 +12,7 @@ const READ_BYTES: usize = 64 << 10;
 /// Upper bound of a pipe's capacity.
 const PIPE_BYTES: u64 = 1 << 20;
 
-/// One of a guest's output streams, decoded as UTF-8. A character that arrives in two reads is one
-/// character; invalid bytes become U+FFFD.
+/// An output stream of a guest, decoded as UTF-8. A character may arrive in two reads; invalid bytes become U+FFFD.
 pub(crate) struct OutputPipe {
     pipe: pipe::Receiver,
     /// The same pipe, read without the runtime's readiness state, which may be older than a frame

@@ -52,7 +52,7 @@ pub(crate) struct TreeWatch {
     seen: HashMap<(i32, u64), Duration>,
     /// The processes of the last measurement.
     last: Vec<i32>,
-    /// Those processes, if they were also the ones of the measurement before.
+    /// The usage by `last`, if the measurement before found the same processes.
     settled: Option<ProcessStats>,
 }
 

@@ -35,7 +35,7 @@ use crate::{files, zygote};
 
 pub use session_end::SessionEnd;
 
-/// One execution in flight, or a session with one cell at a time. Dropping a run kills the worker
+/// An execution in flight, or a session with one cell at a time. Dropping a run kills the worker
 /// and frees its slot: a worker whose end was not observed is never reused.
 pub struct Run {
     inbox: FrameInbox,

@@ -28,7 +28,7 @@ pub(crate) struct UserDir {
     ledger: CommitLedger,
     /// The number of the upper layer that the guest writes to.
     layer: u32,
-    /// What was in that layer after the last commit; `None` if it was too much to remember.
+    /// The entries of that layer after the last commit; `None` if there were too many to remember.
     committed: Option<WorkspaceFiles>,
 }
 
@@ -63,8 +63,7 @@ impl UserDir {
         .await
     }
 
-    /// Writes what the guest left in its layer into the directory. The guest must be dead, or
-    /// must stand still. Blocks.
+    /// Commits the guest's upper layer to the directory. The guest must be dead or frozen. Blocks.
     pub(crate) fn commit(&mut self, layers: &OwnedFd, keep: &Path) -> FileChanges {
         let upper = self.upper(layers);
         upper.map_or_else(
@@ -73,7 +72,7 @@ impl UserDir {
         )
     }
 
-    /// Does the same if the guest has written anything since the last commit.
+    /// Commits the upper layer if the guest has written anything since the last commit. Blocks.
     pub(crate) fn commit_news(&mut self, layers: &OwnedFd, keep: &Path) -> io::Result<FileChanges> {
         let upper = self.upper(layers)?;
         if self.committed.is_some() && snapshot(&upper) == self.committed {
@@ -109,11 +108,12 @@ impl UserDir {
         changes
     }
 
-    /// Makes the next layer, and returns its number and the new lower one. Entries that the user's
-    /// directory does not have move along, so the guest goes on seeing them.
+    /// Prepares the next upper layer and a new lower mount, and returns the layer's number. Entries
+    /// that are only in the old upper layer are moved along, so that the guest still sees them.
+    /// Blocks.
     ///
-    /// THREAT[FIL-7]: the guest cannot list_files the layer yet, so whatever changes from here on, somebody
-    /// else changes. Blocks.
+    /// THREAT[FIL-7]: the guest cannot see the layer yet, so all changes from here on are somebody
+    /// else's.
     pub(crate) fn next_layer(
         &mut self,
         layers: Option<&OwnedFd>,

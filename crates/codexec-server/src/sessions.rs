@@ -83,7 +83,7 @@ pub(crate) struct SessionPermit {
 pub struct ClosedSession {
     pub duration: Duration,
     pub executions: u32,
-    /// What it did to its directory after the last reply.
+    /// Changes of the session's directory after the last reply.
     pub changes: FileChanges,
 }
 

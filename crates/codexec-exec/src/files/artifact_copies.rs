@@ -18,7 +18,7 @@ pub(crate) struct ArtifactCopies<'a> {
     files_left: usize,
 }
 
-/// What became of the copy of one entry.
+/// The result of copying an entry.
 #[derive(Clone, Copy)]
 pub(crate) struct CopyResult {
     pub(crate) is_new: bool,

@@ -36,10 +36,10 @@ pub(crate) struct Commit<'a> {
     pub(crate) progress: CommitProgress,
 }
 
-/// What a commit has found out and put off so far.
+/// The state of a commit in progress: observations, and work that is put off.
 #[derive(Default)]
 pub(crate) struct CommitProgress {
-    /// Deletions come last, so that a moved file is never in neither place.
+    /// Deletions come last, so that a moved file always exists at one path at least.
     deletions: Vec<Deletion>,
     /// Entries of another kind than the user's of the same name, with their depth.
     replacements: Vec<(PathBuf, FileNode, usize)>,
@@ -51,7 +51,8 @@ pub(crate) struct CommitProgress {
 
 enum Deletion {
     Entry(PathBuf, FileNode),
-    /// The guest replaced a folder by a new one of the same name: what only the old one had goes.
+    /// The guest replaced a folder by a new one of the same name: entries of the old folder alone
+    /// are deleted.
     OldContent(PathBuf),
 }
 

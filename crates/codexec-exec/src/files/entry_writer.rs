@@ -19,7 +19,7 @@ use super::dir_tree::{DirTree, FileKind, FileNode, stat_entry, stat_file};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum EntryResult {
     Done(Option<FileNode>),
-    /// Somebody else changed the entry meanwhile; their version stays.
+    /// The entry was changed by somebody else meanwhile; their version stays.
     Conflict,
 }
 

@@ -11,14 +11,14 @@ use super::file_time::FileTime;
 /// Bounds the files that are examined. A file beyond is taken for one that was not moved.
 const MAX_EXAMINED: usize = 200_000;
 
-/// How a file can be told again under another name.
+/// The size and time of modification, by which a file is recognized under another name.
 type FileLook = (u64, FileTime);
 
 fn look_of(node: &FileNode) -> FileLook {
     (node.bytes, node.stamp.modified)
 }
 
-/// The user's files that the guest deleted or replaced by others: whatever was moved is among them.
+/// The user's files that the guest deleted or replaced. Every moved file is among them.
 #[derive(Default)]
 pub(super) struct DisplacedFiles {
     looks: HashSet<FileLook>,
@@ -31,7 +31,7 @@ impl DisplacedFiles {
         self.looks.insert(look_of(there));
     }
 
-    /// Collects all of them. Nothing may have been removed before.
+    /// Collects the displaced files. The commit must not have removed any before.
     pub(super) fn scan(&mut self, upper: &DirTree, target: &DirTree) {
         if self.is_scanned {
             return;
@@ -53,20 +53,20 @@ impl DisplacedFiles {
         });
     }
 
-    /// Returns true if a copy may have been moved from one of them. A copy that the guest changed
-    /// since cannot be told again, so it may have been any.
+    /// Returns true if a copy may have been moved from a displaced file. A copy that the guest
+    /// changed after the move cannot be recognized, so it may come from any of them.
     pub(super) fn may_include(&self, copy: &FileNode, since: FileTime) -> bool {
         let is_changed = copy.stamp.modified >= since;
         self.looks.contains(&look_of(copy)) || (is_changed && !self.looks.is_empty())
     }
 }
 
-/// Guest's files that were not written to the user's directory. A file of the user's that was moved
-/// to one of them must not be deleted.
+/// The guest's files that were not written to the user's directory. A user's file that was moved to
+/// such a path must not be deleted.
 #[derive(Default)]
 pub(super) struct UnwrittenFiles {
     looks: HashSet<FileLook>,
-    /// One of them was moved and changed: any deleted file may be its origin.
+    /// True if an unwritten file was moved and then changed: any deleted file may be its origin.
     has_changed_copy: bool,
 }
 
@@ -108,7 +108,7 @@ impl UnwrittenFiles {
     }
 }
 
-/// Visits everything below a folder, but not the folder itself.
+/// Visits every entry below a folder, but not the folder itself.
 fn walk(tree: &DirTree, folder: &Path, left: &mut usize, visit: &mut impl FnMut(&Path, &FileNode)) {
     let mut folders = vec![(folder.to_owned(), 0)];
     while let Some((folder, depth)) = folders.pop() {

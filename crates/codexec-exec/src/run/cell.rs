@@ -61,7 +61,7 @@ pub(super) struct SessionState {
     files: WorkspaceFiles,
     /// The directory for artifacts of the last cell.
     pub(super) artifacts: Option<PathBuf>,
-    /// What was written to the user's directory since the last reply.
+    /// Changes of the user's directory since the last reply, which the next reply reports.
     pub(super) between: FileChanges,
 }
 

@@ -17,46 +17,46 @@ use crate::process_tree::list_tree;
 use crate::user_dir::UserDir;
 use crate::zygote::run_blocking;
 
-/// Where guests list_files their directory, beside its real path.
+/// The guest's path of its directory, besides the real path.
 pub(super) const WORK: &str = "/box/work";
-/// Where a directory at the top of the host's file tree is: its real path is a link to there.
+/// The mount point for a directory at the top of the host's file tree: the guest's real path is a
+/// link into it.
 const TOP: &str = "/box/top";
-/// Where, below the artifacts of a cell, those are that were written before it.
+/// The artifact folder of a cell for files that background processes wrote before the cell.
 const BETWEEN: &str = "between-cells";
-/// Where, below the artifacts of the last cell, those are that were written after it.
+/// The artifact folder of the last cell for files that were written after it.
 const AFTER: &str = "after-the-last-reply";
 
-/// What a session's directory needs before a cell.
+/// The inputs for replacing a session's upper layer before a cell.
 struct Refresh {
     mounter: Arc<Mounter>,
-    /// Where the upper layers are; `None` for a directory that is read-only.
+    /// The tmpfs with the upper layers; `None` for a read-only directory.
     layers: Option<OwnedFd>,
     roots: Vec<i32>,
     keep: PathBuf,
 }
 
-/// What became of the layer that the guest has.
+/// The result of a refresh.
 struct RefreshedLayer {
-    /// What was written to it since the last reply.
+    /// The changes since the last reply, which are committed.
     written: FileChanges,
-    /// The next layer and its lower one, and the guest's processes, which stand still until they
-    /// list_files it; `None` if the guest keeps its layer.
+    /// The number of the next upper layer, its lower mount, and the guest's processes, which stay
+    /// frozen until the layer is mounted. `None` if the guest keeps its layer.
     next: Option<(u32, OwnedFd, FrozenProcesses)>,
 }
 
 impl Run {
-    /// Before a cell: commits what processes that earlier cells left running have written, and
-    /// gives the guest a fresh layer, and with it the directory as it is now. An overlay goes on
-    /// hiding what somebody else changes where the guest has written, and what somebody else adds
-    /// where the guest has looked.
+    /// Commits the files that background processes wrote since the last cell, and gives the guest a
+    /// fresh upper layer, and so a current view of the directory. An overlay keeps hiding other
+    /// people's edits to files that the guest has written, and new entries in directories that the
+    /// guest has read.
     ///
-    /// A guest that has files of its directory open keeps its layer, and with it a view that fits
-    /// together. What was committed is told with the cell's changes; `keep` is where the cell's
-    /// artifacts are.
+    /// A guest with open files in the directory keeps its layer, and so a consistent view. The
+    /// cell's changes report the committed files. `keep` is the cell's artifact folder.
     pub async fn refresh_directory(&mut self, keep: PathBuf) {
         if let Err(error) = self.try_refresh(keep).await {
-            tracing::warn!(%error, "a session's directory could not be renewed");
-            // The guest's two views of its directory may differ now.
+            tracing::warn!(%error, "cannot refresh a session's directory");
+            // The directory's two paths may show different layers now.
             if let Some(session) = &mut self.session {
                 session.end.get_or_insert(SessionEnd::Closed);
             }
@@ -89,8 +89,8 @@ impl Run {
         }
     }
 
-    /// At the end of a session: writes what it left since its last reply into the directory, and
-    /// returns that.
+    /// Commits what the session wrote since its last reply, and returns the changes. Called when the
+    /// session ends.
     pub(super) async fn commit_rest(&mut self) -> FileChanges {
         let layers = self.program.as_mut().and_then(|program| program.layers.take());
         let Some(session) = &mut self.session else { return FileChanges::default() };
@@ -109,14 +109,15 @@ impl Run {
 }
 
 impl Refresh {
-    /// THREAT[FIL-14]: no process writes to a layer from when it is committed until it is replaced.
-    /// Blocks.
+    /// Commits the old layer and prepares the next one. Blocks.
+    ///
+    /// THREAT[FIL-14]: no process writes to a layer after its commit, until it is replaced.
     fn run(&self, dir: &mut UserDir) -> io::Result<RefreshedLayer> {
         let keep_layer = |written| Ok(RefreshedLayer { written, next: None });
         let frozen = match Freezer::new(&self.roots).freeze() {
             Ok(frozen) => frozen,
             Err(error) => {
-                tracing::debug!(%error, "a session keeps its layer, as it does not stand still");
+                tracing::debug!(%error, "a session keeps its layer: its processes cannot be frozen");
                 return keep_layer(FileChanges::default());
             }
         };
@@ -126,9 +127,9 @@ impl Refresh {
         };
         let written = match committed {
             Ok(written) => written,
-            // The commit after the cell tells it, if that fails as well.
+            // If the commit after the cell fails as well, that one reports it.
             Err(error) => {
-                tracing::debug!(%error, "a session keeps its layer, as it was not committed");
+                tracing::debug!(%error, "a session keeps its layer: the commit failed");
                 return keep_layer(FileChanges::default());
             }
         };
@@ -140,13 +141,13 @@ impl Refresh {
     }
 }
 
-/// True if a process that the guest left running, or a file that it has open or mapped, holds on to
-/// its directory. The guest could lie here, and would confuse nobody but itself.
+/// True if the guest has files of the directory open or mapped, or has a background process in it. A
+/// guest that fakes this harms only itself.
 fn has_open_files(roots: &[i32], real_path: &Path) -> bool {
     let at_top = Path::new(TOP).join(real_path.strip_prefix("/").unwrap_or(real_path));
     let shown_at = [Path::new(WORK), real_path, &at_top];
     let is_below = |path: &Path| shown_at.iter().any(|shown| path.starts_with(shown));
-    // The main process goes to its folder again at the beginning of each cell.
+    // The main process changes into its directory again at the start of each cell.
     let is_main = |pid: i32| match *roots {
         [_, main] => pid == main,
         _ => is_first_child(pid),

@@ -114,9 +114,9 @@ fn fil_7_a_folder_that_the_user_exchanges_is_left_alone() {
     }
     let dir = project.path("");
     let call = json!({"language": "bash", "working_dir": dir,
-        "code": "echo guest > v1/s/f; rm v1/s/del; sleep 2"});
+        "code": "echo guest > v1/s/f; rm v1/s/del; sleep 2.0071"});
     let id = project.client.send_call("execute_code", &call);
-    std::thread::sleep(std::time::Duration::from_millis(700));
+    project.client.wait_for_process("2.0071");
     fs::rename(project.path("v1"), project.path("v0")).expect("renamed");
     fs::rename(project.path("v2"), project.path("v1")).expect("renamed");
     let said = project.client.wait_call(id).text;

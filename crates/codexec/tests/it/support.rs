@@ -217,6 +217,19 @@ impl Client {
         self.send("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
+    /// Waits until a guest has a process with this argument, and so has done what comes before it.
+    pub(crate) fn wait_for_process(&self, argument: &str) {
+        let has_argument = |pid: &u32| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while !descendants(self.child.id()).iter().any(has_argument) {
+            assert!(Instant::now() < deadline, "no process has the argument {argument}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     pub(crate) fn wait_call(&mut self, id: u64) -> ToolText {
         let reply = self.wait(id);
         let result = &reply["result"];

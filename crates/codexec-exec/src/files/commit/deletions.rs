@@ -1,4 +1,4 @@
-//! The last part of a commit: deletions, and entries that take the place of another kind of entry.
+//! The last part of a commit: deletions, and entries that replace an entry of another kind.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ const MOVED_INSIDE: &str = "the code moved the file into a folder of the same na
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Removal {
     Removed,
-    /// Somebody else changed the entry, or something in it.
+    /// The entry, or an entry below it, was changed by somebody else.
     Changed,
     /// The entry stays for another reason, which is reported.
     Kept,

@@ -47,10 +47,10 @@ const SCRIPT_OPTIONS: &str = "--module --script -jar -m";
 /// The word behind these is the name of a package, unless it looks like a path.
 const NAME_OPTIONS: &str = "--from --package --python --spec --with -p -w";
 
-/// How an argument is looked through for paths.
+/// How to search an argument for paths.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Reading {
-    /// What the server works on.
+    /// Data that the server works on.
     Data,
     /// A name, unless it looks like a path: `pkg`, `./pkg`, `pkg@file:/srv/pkg`.
     Name,
@@ -64,13 +64,13 @@ pub(super) enum Reading {
 
 #[derive(Debug, PartialEq)]
 pub(super) struct CommandLine {
-    /// One for each argument.
+    /// How to read each argument.
     pub(super) readings: Vec<Reading>,
     /// True for shell lines, inline code, wrappers and build tools: nothing tells code from data.
     pub(super) is_opaque: bool,
 }
 
-/// What a program makes of its arguments.
+/// How a program treats its arguments.
 #[derive(Clone, Copy, PartialEq)]
 enum ProgramKind {
     Container,

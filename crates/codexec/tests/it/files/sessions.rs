@@ -1,7 +1,6 @@
 //! Directories of the user's that sessions work in, from one cell to the next.
 
 use std::fs;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -103,9 +102,9 @@ fn fil_14_what_is_written_between_two_cells_is_committed_and_told() {
     let mut project = Project::new("");
     project.write("f1", "old");
     let late = "(sleep 0.3; mkdir -p build; echo built > build/out; echo changed > f1; \
-                echo evil > .mcp.json) >/dev/null 2>&1 & cat f1";
+                echo evil > .mcp.json; cd /; exec sleep 9.0017) >/dev/null 2>&1 & cat f1";
     assert_eq!(project.cell("bash", late).fine(), "old");
-    std::thread::sleep(Duration::from_millis(1_000));
+    project.client.wait_for_process("9.0017");
     let said = project.cell("bash", "cat build/out f1; echo mine > f2").fine();
     let expected = "built\nchanged\n[artifacts]\ncreated f2 (5 bytes)\n\
                     [artifacts written between the cells]\n\
