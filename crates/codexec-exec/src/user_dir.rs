@@ -1,7 +1,6 @@
 //! A user's directory that a guest works in: the read-only lower layer of an overlay. The guest
 //! writes to an upper layer, which the host commits to the directory.
 
-use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -176,7 +175,9 @@ fn check_location(wanted: &WorkingDir, let_through: &[String]) -> Result<(), Exe
     if !wanted.is_writable || inside.as_os_str().is_empty() {
         return Ok(());
     }
-    let allowed = DirTree::new(OwnedFd::from(File::open(&wanted.allowed)?));
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let allowed = fs::open(&wanted.allowed, flags, Mode::empty()).map_err(io::Error::from)?;
+    let allowed = DirTree::new(allowed);
     match find_location_reason(&allowed, inside, let_through) {
         None => Ok(()),
         Some(reason) => Err(ExecError::WorkingDir(format!(
