@@ -7,11 +7,11 @@ use anyhow::{Result, bail};
 
 use crate::workspace::Workspace;
 
+mod report;
 mod step;
 mod suite;
 mod test;
 mod tidy;
-mod unprivileged_user;
 mod workspace;
 mod world;
 

@@ -1,29 +1,31 @@
-//! Runs programs and reports progress.
-#![expect(clippy::disallowed_methods, reason = "xtask exists to start other programs")]
+//! Runs programs and prints lines.
+#![expect(clippy::disallowed_methods, reason = "xtask starts other programs and waits for them")]
 
-use std::{ffi::OsStr, path::Path, process::Command, process::Stdio, time::Instant};
+use std::{
+    ffi::OsStr,
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context, Result, bail};
 
-/// Runs one step and reports how long it took.
-pub(crate) fn step<T>(name: &str, work: impl FnOnce() -> Result<T>) -> Result<T> {
-    say(&format!("== {name}"));
-    let start = Instant::now();
-    let result = work().with_context(|| format!("the step `{name}` failed"));
-    let verdict = if result.is_ok() { "done" } else { "failed" };
-    say(&format!("== {name}: {verdict} in {:.1} s", start.elapsed().as_secs_f64()));
-    result
-}
-
-/// Runs the last step without a report, so that the test result stays the last line.
-pub(crate) fn last_step(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
-    say(&format!("== {name}"));
-    work().with_context(|| format!("the step `{name}` failed"))
-}
-
+/// Prints a line to stderr.
 #[expect(clippy::print_stderr, reason = "a command for people at a terminal")]
 pub(crate) fn say(line: &str) {
     eprintln!("{line}");
+}
+
+/// Prints a line to stdout.
+#[expect(clippy::print_stdout, reason = "a command for people at a terminal")]
+pub(crate) fn print(line: &str) {
+    println!("{line}");
+}
+
+/// Waits between two looks at something that sends no event.
+pub(crate) fn pause(duration: Duration) {
+    thread::sleep(duration);
 }
 
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {

@@ -1,88 +1,98 @@
 //! `cargo xtask check` and `cargo xtask test`: what CI runs.
+//!
+//! Every step runs, whatever failed before, unless it needs the result of a failed step.
 
-use std::path::Path;
+mod binaries;
+mod integration;
+mod rules;
+mod test_process;
+mod unprivileged_user;
 
-use anyhow::{Context, Result};
-use serde_json::Value;
+use std::{path::Path, thread};
+
+use anyhow::Result;
 
 use crate::{
-    step::{cargo, last_step, output, run, say, step, works},
+    report::Report,
+    step::{cargo, run, say, works},
     tidy,
-    unprivileged_user::{self, TestBinaries},
     workspace::Workspace,
     world,
 };
+use binaries::{Benches, TestBinaries};
+use integration::IntegrationTests;
+
+pub(crate) use unprivileged_user::{is_root, is_world_readable};
 
 /// Runs everything except the tests.
 pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let report = Report::new();
+    run_checks(workspace, &report);
+    report.finish()
+}
+
+fn run_checks(workspace: &Workspace, report: &Report) {
     let root = &workspace.root;
     if works(cargo(root).args(["fmt", "--version"])) {
-        step("format", || run(cargo(root).args(["fmt", "--all", "--check"])))?;
+        report.step("format", || run(cargo(root).args(["fmt", "--all", "--check"])));
     } else {
         say("== format: skipped, rustfmt is not installed");
     }
+    report.step("tidy", || tidy::run(workspace));
     if works(cargo(root).args(["clippy", "--version"])) {
         let clippy = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
-        step("clippy", || run(cargo(root).args(clippy)))?;
+        report.step("clippy", || run(cargo(root).args(clippy)));
     } else {
         say("== clippy: skipped, it is not installed");
     }
-    step("tidy", || tidy::run(workspace))
 }
 
+/// Runs everything. The world is installed while the compiler works.
 pub(crate) fn run_all(workspace: &Workspace) -> Result<()> {
-    let world = step("world", || world::install(workspace))?;
-    check(workspace)?;
-    if workspace.has_benches() {
-        let smoke = ["test", "--workspace", "--bench", "*", "--", "--test"];
-        let mut bench = cargo(&workspace.root);
-        bench.args(smoke).env("CODEXEC_WORLD", &world);
-        step("benches, each once", || run(&mut bench))?;
-    }
-    run_tests(workspace, &world, None)
-}
-
-pub(crate) fn run_filtered(workspace: &Workspace, filter: &str) -> Result<()> {
-    let world = step("world", || world::install(workspace))?;
-    run_tests(workspace, &world, Some(filter))
-}
-
-fn run_tests(workspace: &Workspace, world: &Path, filter: Option<&str>) -> Result<()> {
+    let report = Report::new();
     let root = &workspace.root;
-    let built = step("build", || build(root))?;
-    let as_current_user = || {
-        let mut tests = cargo(root);
-        tests.args(["test", "--workspace"]).args(filter);
-        // A test whose tool is missing must fail: all tools were just installed.
-        run(tests.env("CODEXEC_WORLD", world).env("CODEXEC_REQUIRE_ALL", "1"))
-    };
-    if unprivileged_user::is_root() {
-        step("tests as root", as_current_user)?;
-        last_step("tests as an unprivileged user", || {
-            unprivileged_user::test(root, &built, world, filter)
-        })
-    } else {
-        last_step("tests (root also runs them as an unprivileged user)", as_current_user)
-    }
+    let (world, built) = thread::scope(|scope| {
+        let world = scope.spawn(|| report.step("world", || world::install(workspace)));
+        run_checks(workspace, &report);
+        let built = report.step("build", || TestBinaries::build(root, Benches::Build));
+        (world.join().ok().flatten(), built)
+    });
+    run_tests(root, &report, world.as_deref(), built, "")
 }
 
-fn build(root: &Path) -> Result<TestBinaries> {
-    let mut build = cargo(root);
-    build.args(["test", "--workspace", "--no-run", "--message-format=json-render-diagnostics"]);
-    let messages = output(&mut build)?;
-    let messages: Vec<Value> =
-        messages.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
-    let program = |kind: &str, name: &str| {
-        let found = messages.iter().find_map(|message| {
-            let is_it = message.pointer("/target/kind/0")? == kind
-                && message.pointer("/target/name")? == name
-                && message.pointer("/profile/test")? == (kind == "test");
-            if is_it { message.get("executable")?.as_str() } else { None }
-        });
-        found.with_context(|| format!("cargo built no {kind} target `{name}`"))
-    };
-    Ok(TestBinaries {
-        it: program("test", "it")?.into(),
-        codexec: program("bin", "codexec")?.into(),
-    })
+/// Runs only the tests whose names contain `filter`.
+pub(crate) fn run_filtered(workspace: &Workspace, filter: &str) -> Result<()> {
+    let report = Report::new();
+    let root = &workspace.root;
+    let world = report.step("world", || world::install(workspace));
+    let built = report.step("build", || TestBinaries::build(root, Benches::Skip));
+    run_tests(root, &report, world.as_deref(), built, filter)
+}
+
+fn run_tests(
+    root: &Path,
+    report: &Report,
+    world: Option<&Path>,
+    built: Option<TestBinaries>,
+    filter: &str,
+) -> Result<()> {
+    let Some(built) = built else { return report.finish() };
+    report.step("unit tests", || built.run_unit_tests(filter));
+    // Every integration test and benchmark uses the world.
+    let Some(world) = world else { return report.finish() };
+    if built.has_benches() {
+        report.step("benches, each once", || built.run_benches(world));
+    }
+    let tests = report.step("list of integration tests", || {
+        IntegrationTests::prepare(root, &built, world, filter)
+    });
+    let Some(tests) = tests else { return report.finish() };
+    let mut results = Vec::new();
+    report.step("integration tests, side by side", || tests.run_side_by_side(&mut results));
+    report.step("integration tests, one at a time", || tests.run_alone(&mut results));
+    integration::print_failures_and_slowest(&results);
+    let finished = report.finish();
+    // The last lines are in the format of libtest, because CI reads them.
+    integration::print_totals(&results);
+    finished
 }

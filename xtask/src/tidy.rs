@@ -3,10 +3,12 @@
 use std::{fs, io, path::Path};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use crate::{step, workspace::Workspace};
 
 mod crates;
+mod dependencies;
 mod documents;
 mod sources;
 mod threats;
@@ -23,6 +25,9 @@ const SKIPPED: &[&str] = &[".git", "target", "node_modules", "Cargo.lock"];
 pub(crate) fn run(workspace: &Workspace) -> Result<()> {
     let files = files(&workspace.root)?;
     let mut findings = crates::check(&workspace.metadata);
+    let deny = files.iter().find(|file| file.path == "deny.toml");
+    let deny = deny.map(|file| file.text.as_str()).unwrap_or_default();
+    findings.extend(dependencies::check(&workspace.read_dependencies()?, deny));
     findings.extend(sources::check(&files));
     findings.extend(threats::check(&files));
     findings.extend(documents::check(&files));
@@ -57,6 +62,11 @@ fn files(root: &Path) -> Result<Vec<TextFile>> {
         }
     }
     Ok(files)
+}
+
+/// Returns the text of a field of `cargo metadata`, or an empty text.
+fn text_field<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// Reads a file; `None` if it is not UTF-8.

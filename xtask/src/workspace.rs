@@ -1,4 +1,7 @@
-use std::path::PathBuf;
+use std::{
+    env::consts::ARCH,
+    path::{Path, PathBuf},
+};
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -14,9 +17,7 @@ pub(crate) struct Workspace {
 
 impl Workspace {
     pub(crate) fn read() -> Result<Workspace> {
-        let mut cargo = step::cargo(".".as_ref());
-        let text = step::output(cargo.args(["metadata", "--no-deps", "--format-version", "1"]))?;
-        let metadata: Value = serde_json::from_str(&text).context("cargo metadata is not JSON")?;
+        let metadata = read_metadata(".".as_ref(), &["--no-deps"])?;
         let path = |name: &str| -> Result<PathBuf> {
             let path = metadata.get(name).and_then(Value::as_str);
             Ok(path.with_context(|| format!("cargo metadata has no {name}"))?.into())
@@ -24,13 +25,15 @@ impl Workspace {
         Ok(Workspace { root: path("workspace_root")?, target: path("target_directory")?, metadata })
     }
 
-    pub(crate) fn has_benches(&self) -> bool {
-        let packages = self.metadata.get("packages").and_then(Value::as_array);
-        let targets = packages.into_iter().flatten().filter_map(|package| package.get("targets"));
-        let mut kinds = targets
-            .filter_map(Value::as_array)
-            .flatten()
-            .filter_map(|target| target.pointer("/kind/0").and_then(Value::as_str));
-        kinds.any(|kind| kind == "bench")
+    /// Reads the packages that a build for this machine uses, direct or not.
+    pub(crate) fn read_dependencies(&self) -> Result<Value> {
+        let platform = format!("{ARCH}-unknown-linux-gnu");
+        read_metadata(&self.root, &["--locked", "--filter-platform", &platform])
     }
+}
+
+fn read_metadata(folder: &Path, options: &[&str]) -> Result<Value> {
+    let mut cargo = step::cargo(folder);
+    let text = step::output(cargo.args(["metadata", "--format-version", "1"]).args(options))?;
+    serde_json::from_str(&text).context("cargo metadata is not JSON")
 }

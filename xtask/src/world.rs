@@ -19,7 +19,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     step,
-    unprivileged_user::{is_root, is_world_readable},
+    test::{is_root, is_world_readable},
     workspace::Workspace,
 };
 
@@ -90,22 +90,24 @@ pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
     for name in ["stamp", "npm", "fleet", "venv"] {
         remove(&world.join(name))?;
     }
-    let (npm, venv) = thread::scope(|scope| {
-        let npm = scope.spawn(|| {
-            let own: Vec<&str> = NPM.iter().copied().chain([node.as_str()]).collect();
-            install_npm(&world.join("npm"), &own)?;
-            install_npm(&world.join("fleet"), FLEET)
+    thread::scope(|scope| {
+        let own = scope.spawn(|| {
+            let packages: Vec<&str> = NPM.iter().copied().chain([node.as_str()]).collect();
+            install_npm(&world.join("npm"), &packages)
         });
+        let fleet = scope.spawn(|| install_npm(&world.join("fleet"), FLEET));
         let venv = install_python(&world.join("venv"), &python);
-        (npm.join(), venv)
-    });
-    npm.map_err(|_| anyhow::anyhow!("the npm thread panicked"))??;
-    venv?;
+        for installed in [own.join(), fleet.join()] {
+            installed.map_err(|_| anyhow::anyhow!("a thread of npm panicked"))??;
+        }
+        venv
+    })?;
     fs::write(&stamp_path, stamp).context("cannot write the stamp")?;
     Ok(world)
 }
 
 /// Returns the folder: in the target folder, unless an unprivileged user could not read it there.
+#[expect(clippy::disallowed_methods, reason = "all users read this folder")]
 fn world_folder(target: &Path) -> Result<PathBuf> {
     fs::create_dir_all(target).context("cannot create the target folder")?;
     if !is_root() || is_world_readable(target) {

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use codexec_sandbox::ZygoteLink;
 
+use crate::ExecError;
 use crate::pool::HostResources;
 use crate::session::{PACKAGES, mount_read_only};
 use crate::zygote::run_blocking;
-use crate::{ExecError, Run};
 
 /// A handle to a running guest's mount namespace. Cheap to clone.
 #[derive(Clone)]
@@ -23,6 +23,16 @@ struct GuestMounts {
 }
 
 impl PackageMounter {
+    /// `namespaces` are the guest's user and mount namespace.
+    pub(crate) fn new(
+        resources: Arc<HostResources>,
+        zygote: Arc<ZygoteLink>,
+        namespaces: (OwnedFd, OwnedFd),
+    ) -> PackageMounter {
+        let (user, mounts) = namespaces;
+        PackageMounter(Arc::new(GuestMounts { resources, zygote, user, mounts }))
+    }
+
     /// Mounts a packages directory read-only in the guest, at the path that sessions use. Files
     /// that are added to it later are visible too.
     pub async fn mount_packages(&self, folder: PathBuf) -> Result<(), ExecError> {
@@ -33,14 +43,5 @@ impl PackageMounter {
             Ok(guest.zygote.attach(namespaces, mount.as_fd(), Path::new(PACKAGES))?)
         })
         .await
-    }
-}
-
-impl Run {
-    /// Returns a handle to mount packages. `None` for guests without files or without packages.
-    pub fn package_mounter(&mut self) -> Option<PackageMounter> {
-        let (resources, zygote) = self.resources_and_zygote()?;
-        let (user, mounts) = self.program_mut()?.namespaces()?.ok()?;
-        Some(PackageMounter(Arc::new(GuestMounts { resources, zygote, user, mounts })))
     }
 }

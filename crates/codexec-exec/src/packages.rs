@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use codexec_files::FileLock;
 use codexec_types::{Language, PackageName};
 use tokio::sync::{OnceCell, Semaphore};
 use tokio::time::{Instant, sleep, timeout_at};
@@ -35,7 +36,7 @@ use crate::Workers;
 use crate::engine::Engine;
 use crate::pool::HostResources;
 use crate::zygote::run_blocking;
-use folder::{FolderLock, PublishPlan};
+use folder::PublishPlan;
 use installer::{InstallCaller, InstallerResult};
 use metadata::PackageInfo;
 use tool::{InstallFailure, InstallRequest, InstallerKind};
@@ -240,7 +241,7 @@ impl Packages {
         &self,
         folder: &PackagesFolder,
         caller: InstallCaller<'_>,
-    ) -> Result<FolderLock, PackageError> {
+    ) -> Result<FileLock, PackageError> {
         loop {
             let wanted = folder.clone();
             let locked = run_blocking(move || Ok(wanted.try_lock())).await?;
@@ -295,7 +296,7 @@ impl Packages {
 /// The files of a finished install, on their way to the packages folder.
 struct FinishedInstall {
     folder: PackagesFolder,
-    lock: FolderLock,
+    lock: FileLock,
     result: InstallerResult,
     before: Vec<PackageInfo>,
     others: BTreeMap<String, String>,

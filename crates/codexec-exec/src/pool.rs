@@ -1,11 +1,11 @@
 //! The pool of waiting slots of one engine.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use codexec_sandbox::{Cgroups, Layer, MissingLayer, Mounter};
+use codexec_sandbox::{Cgroups, Layer, LayerLimits, MissingLayer, Mounter};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit};
 use tokio::time::Instant;
 
@@ -14,6 +14,10 @@ use crate::memory::MemoryGuard;
 use crate::slot::{BusySlot, Slot};
 use crate::zygote::{Zygote, run_blocking};
 use crate::{ExecError, Settings};
+
+/// The number of requests without a directory of the user after which a pool no longer prepares its
+/// workers for one.
+const UNUSED_STAGES: u8 = 8;
 
 /// How long a slot beyond the warm ones stays open without a guest.
 const LINGER: Duration = Duration::from_secs(10);
@@ -38,6 +42,8 @@ pub(crate) struct Pool {
     /// one may still be warming up.
     idle: Mutex<VecDeque<(Slot, Instant)>>,
     is_trimming: AtomicBool,
+    /// The number of further workers that are prepared for a directory of the user.
+    stages_left: AtomicU8,
     /// Incremented by `renew`. Slots of an earlier generation are not reused.
     generation: AtomicU64,
 }
@@ -58,6 +64,12 @@ impl HostResources {
                 .map_err(|error| missing(error.to_string()))
         };
         self.cgroups.get_or_init(find).await.as_ref().map_err(Clone::clone)
+    }
+
+    /// Returns the limits on what guests write in a directory of the user.
+    pub(crate) fn layer_limits(&self) -> LayerLimits {
+        let files = &self.settings.files;
+        LayerLimits { max_bytes: files.max_bytes, max_files: files.max_files }
     }
 
     /// Removes the cgroups, if there are any, and kills the processes in them.
@@ -87,6 +99,7 @@ impl Pool {
             zygote,
             idle,
             is_trimming: AtomicBool::new(false),
+            stages_left: AtomicU8::new(0),
             generation: AtomicU64::new(0),
         }
     }
@@ -113,6 +126,14 @@ impl Pool {
                 None => return self.open().await,
             }
         }
+    }
+
+    /// Notes whether a request works in a directory of the user. Preparing workers for a directory
+    /// pays only if the next requests have one too.
+    pub(crate) fn note_request(&self, has_directory: bool) {
+        let left = self.stages_left.load(Ordering::Relaxed);
+        let left = if has_directory { UNUSED_STAGES } else { left.saturating_sub(1) };
+        self.stages_left.store(left, Ordering::Relaxed);
     }
 
     /// Drops the zygote and all idle slots, because the rootfs that guests get has changed.
@@ -195,7 +216,14 @@ impl PoolLease {
         // Not awaited: every step of the refill has a timeout.
         tokio::spawn(async move {
             match busy.refill().await {
-                Ok(slot) => pool.keep(slot),
+                Ok(mut slot) => {
+                    if pool.stages_left.load(Ordering::Relaxed) > 0
+                        && let Err(error) = slot.prepare_stage(pool.resources.layer_limits())
+                    {
+                        tracing::warn!(%error, "cannot prepare a worker for a directory");
+                    }
+                    pool.keep(slot);
+                }
                 Err(_) if pool.resources.is_closed.load(Ordering::Relaxed) => {}
                 Err(error) => tracing::warn!(%error, "cannot refill a worker slot"),
             }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{
-    FirstProcess, FromInit, MemoryGauge, Overlay, OverlayRenewal, OverlayRequest, ProgramGuest,
-    ToKeeper, WorkerExit,
+    FirstProcess, FromInit, LayerLimits, MemoryGauge, Overlay, OverlayRenewal, OverlayTask,
+    ProgramGuest, ToKeeper, WorkerExit,
 };
 use tokio::io::Interest;
 use tokio::net::unix::pipe;
@@ -48,6 +48,9 @@ pub(crate) struct ProgramWorker {
     pub(crate) meter: Arc<MemoryMeter>,
     /// Where a user's directory can be mounted; `None` for a guest that installs packages.
     mount_handles: Option<MountHandles>,
+    /// The keeper's child that has made the stage of this worker's overlay waits for the overlay on
+    /// this socket.
+    pub(crate) overlay_sink: Option<OwnedFd>,
     /// The worker's overlay, if it has one.
     overlay: Option<WorkerOverlay>,
     /// The directory with the overlay's upper layers, `upper-0` and its successors. It outlives the
@@ -154,6 +157,7 @@ impl ProgramLauncher {
             used: None,
             meter,
             mount_handles,
+            overlay_sink: None,
             overlay: None,
             layers: None,
         };
@@ -180,19 +184,33 @@ impl ProgramWorker {
         Some(user.try_clone().and_then(|user| Ok((user, mounts.try_clone()?))))
     }
 
-    /// Has the keeper mount this directory in the running worker, at `/box/work` and at its real
-    /// path. `lower` is the directory's mount. Works once for each worker.
-    pub(crate) async fn mount(
+    /// Has the keeper make the stage for an overlay, which is sent over `overlay_sink` later. Does
+    /// nothing if the stage is made already.
+    pub(crate) fn prepare_stage(
+        &mut self,
+        keeper: &Keeper,
+        limits: LayerLimits,
+    ) -> Result<(), ExecError> {
+        if self.overlay_sink.is_some() {
+            return Ok(());
+        }
+        let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
+        let MountHandles { user, mounts, real_path_target } = mount_handles;
+        let (sink, source) = codexec_sandbox::packet_pair()?;
+        let fds = [user, mounts, real_path_target, &source].map(OwnedFd::as_fd);
+        keeper.send(OverlayTask::Mount(limits), &fds)?;
+        self.overlay_sink = Some(sink);
+        Ok(())
+    }
+
+    /// Waits until the keeper has mounted the overlay that was sent over `overlay_sink`, at
+    /// `/box/work` and at its real path. Works once for each worker.
+    pub(crate) async fn wait_for_mount(
         &mut self,
         keeper: &Keeper,
         overlay: Overlay,
-        lower: OwnedFd,
     ) -> Result<(), MountError> {
-        let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
-        let fds =
-            [&mount_handles.user, &mount_handles.mounts, &lower, &mount_handles.real_path_target];
-        let request = OverlayRequest { overlay: overlay.clone(), renewal: None };
-        let (is_at_real_path, fds) = keeper.mount(request, fds.map(OwnedFd::as_fd)).await?;
+        let (is_at_real_path, fds) = keeper.wait_for_mount(&overlay.real_path).await?;
         let mut fds = fds.into_iter();
         let stage = fds.next().ok_or_else(protocol_error)?;
         self.layers = fds.next();
@@ -214,13 +232,32 @@ impl ProgramWorker {
         generation: u32,
         lower: OwnedFd,
     ) -> Result<(), MountError> {
-        let mount_handles = self.mount_handles.as_ref().ok_or_else(protocol_error)?;
         let mounted = self.overlay.as_ref().ok_or_else(protocol_error)?;
-        let fds = [&mount_handles.user, &mount_handles.mounts, &lower, &mounted.stage];
-        let is_at_real_path = mounted.is_at_real_path;
-        let renewal = Some(OverlayRenewal { generation, is_at_real_path });
-        let request = OverlayRequest { overlay: mounted.overlay.clone(), renewal };
-        keeper.mount(request, fds.map(OwnedFd::as_fd)).await.map(drop)
+        let renewal = OverlayRenewal { generation, is_at_real_path: mounted.is_at_real_path };
+        let task = OverlayTask::Renew(mounted.overlay.clone(), renewal);
+        self.change_overlay(keeper, task, Some(lower)).await
+    }
+
+    /// Lets the host make folders in the upper layers until the next renewal, even if the guest has
+    /// used up its limit of files.
+    pub(crate) async fn make_room(&self, keeper: &Keeper) -> Result<(), MountError> {
+        let mounted = self.overlay.as_ref().ok_or_else(protocol_error)?;
+        self.change_overlay(keeper, OverlayTask::MakeRoom(mounted.overlay.limits), None).await
+    }
+
+    async fn change_overlay(
+        &self,
+        keeper: &Keeper,
+        task: OverlayTask,
+        lower: Option<OwnedFd>,
+    ) -> Result<(), MountError> {
+        let MountHandles { user, mounts, .. } =
+            self.mount_handles.as_ref().ok_or_else(protocol_error)?;
+        let mounted = self.overlay.as_ref().ok_or_else(protocol_error)?;
+        let fds: Vec<_> = [user, mounts, &mounted.stage].into_iter().chain(&lower).collect();
+        let fds: Vec<_> = fds.into_iter().map(OwnedFd::as_fd).collect();
+        keeper.send(task, &fds)?;
+        keeper.wait_for_mount(&mounted.overlay.real_path).await.map(drop)
     }
 
     /// Sends the guest an interrupt, which it may ignore.

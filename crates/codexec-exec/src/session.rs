@@ -11,6 +11,7 @@ use codexec_types::{Admitted, Json, WorkerJob};
 
 use crate::engine::Engine;
 use crate::pool::HostResources;
+use crate::run::WaitingBody;
 use crate::slot::{WorkerOptions, WorkerPurpose};
 use crate::zygote::run_blocking;
 use crate::{ExecError, Run, Workers};
@@ -54,7 +55,8 @@ impl Workers {
             servers,
             memory_bytes: limits.memory_bytes,
         };
-        let run = Run::new(job, limits, slot, dir, pool.lease(None));
+        let waiting = WaitingBody::in_slot(slot, dir, pool.lease(None), &job);
+        let run = Run::new(job, limits, waiting);
         // The session keeps its slot, so the pool is refilled. Not awaited: every step has a
         // timeout.
         let pool = Arc::clone(pool);

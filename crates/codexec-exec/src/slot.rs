@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use codexec_sandbox::{
-    Cgroups, FromKeeper, LayerError, MissingLayer, Overlay, OverlayRequest, Posture, SlotCgroup,
-    ToKeeper, WorkerExit, WorkerHandles, ZygoteLink, parse_confined, process_id,
+    Cgroups, FromKeeper, LayerError, LayerLimits, MissingLayer, Overlay, OverlayTask, Posture,
+    SlotCgroup, ToKeeper, WorkerExit, WorkerHandles, ZygoteLink, parse_confined, process_id,
 };
 use codexec_types::Limits;
 use tokio::io::{AsyncReadExt as _, Interest};
@@ -88,6 +88,8 @@ pub(crate) struct BusySlot {
     refused_before: u64,
     /// True until the nursery has reported the end of its guest.
     is_nursing: bool,
+    /// The usage of that guest, until the worker's exit is known as well.
+    entered: Option<WorkerExit>,
     /// The worker's exit, if it arrived while the host waited for another message.
     exit: Option<WorkerExit>,
 }
@@ -205,25 +207,42 @@ impl Slot {
         busy.base.fill(options).await
     }
 
-    /// Mounts a user's directory in the waiting worker. The built-in engine has no files and needs
-    /// none.
-    pub(crate) async fn mount(
-        mut self,
-        overlay: Overlay,
-        lower: OwnedFd,
-    ) -> Result<Slot, ExecError> {
-        let Some(program) = &mut self.worker.program else { return Ok(self) };
-        if let (Some(group), true) = (&self.base.group, overlay.is_writable) {
-            group.limit_memory(self.base.memory_limit_bytes + overlay.max_bytes)?;
-            self.base.has_raised_limit = true;
+    /// Prepares the waiting worker for a user's directory. The built-in engine has no files and
+    /// needs nothing.
+    pub(crate) fn prepare_stage(&mut self, limits: LayerLimits) -> Result<(), ExecError> {
+        match &mut self.worker.program {
+            Some(program) => program.prepare_stage(&self.base.keeper, limits),
+            None => Ok(()),
         }
-        let mounted = program.mount(&self.base.keeper, overlay, lower).await;
+    }
+
+    /// Returns the socket over which a prepared worker gets its overlay.
+    pub(crate) fn take_overlay_sink(&mut self) -> Option<OwnedFd> {
+        self.worker.program.as_mut()?.overlay_sink.take()
+    }
+
+    /// Waits until a user's directory, which was sent over the socket, is mounted in the waiting
+    /// worker.
+    pub(crate) async fn mount(mut self, overlay: Overlay) -> Result<Slot, ExecError> {
+        let Some(program) = &mut self.worker.program else { return Ok(self) };
+        let raised_group = self.base.group.as_ref().filter(|_| overlay.is_writable);
+        let limit_bytes = self.base.memory_limit_bytes + overlay.limits.max_bytes;
+        self.base.has_raised_limit |= raised_group.is_some();
+        let mount = program.wait_for_mount(&self.base.keeper, overlay);
+        // The keeper works while the host raises the limit.
+        let raise = async { raised_group.map_or(Ok(()), |group| group.limit_memory(limit_bytes)) };
+        let (mounted, raised) = tokio::join!(mount, raise);
+        raised?;
         mounted.map_err(MountError::into_error)?;
         Ok(self)
     }
 
     pub(crate) fn occupy(self) -> (BusySlot, Worker) {
-        let Slot { base, worker } = self;
+        let Slot { base, mut worker } = self;
+        if let Some(program) = &mut worker.program {
+            // A stage that was prepared for nothing ends now.
+            program.overlay_sink = None;
+        }
         let (mut oom_kills_before, mut refused_before) = (0, 0);
         if let Some(group) = &base.group {
             oom_kills_before = group.oom_kills();
@@ -233,7 +252,9 @@ impl Slot {
             }
         }
         let is_nursing = base.nursery.is_some();
-        (BusySlot { base, oom_kills_before, refused_before, is_nursing, exit: None }, worker)
+        let (entered, exit) = (None, None);
+        let busy = BusySlot { base, oom_kills_before, refused_before, is_nursing, entered, exit };
+        (busy, worker)
     }
 }
 
@@ -275,12 +296,10 @@ impl BusySlot {
         }
     }
 
-    /// Waits until the worker and all its descendants are dead. Cancel-safe up to the first
-    /// message.
+    /// Waits until the worker and all its descendants are dead. Cancel-safe.
     pub(crate) async fn wait_for_exit(&mut self) -> io::Result<WorkerExit> {
-        let mut entered = None;
         if let (Some(nursery), true) = (&self.base.nursery, self.is_nursing) {
-            entered = Some(nursery.wait_for_exit().await?.1);
+            self.entered = Some(nursery.wait_for_exit().await?.1);
             self.is_nursing = false;
         }
         let exit = loop {
@@ -297,7 +316,7 @@ impl BusySlot {
                 },
             }
         };
-        Ok(entered.map_or(exit, |entered| combine_usage(exit, entered)))
+        Ok(self.entered.take().map_or(exit, |entered| combine_usage(exit, entered)))
     }
 
     /// Gives the worker's directory a fresh upper layer, see [`ProgramWorker::renew`].
@@ -308,12 +327,20 @@ impl BusySlot {
         lower: OwnedFd,
     ) -> Result<(), ExecError> {
         let renewed = program.renew(&self.base.keeper, generation, lower).await;
-        renewed.map_err(|problem| {
-            if let MountError::WorkerEnded(exit) = &problem {
-                self.exit = Some(*exit);
-            }
-            problem.into_error()
-        })
+        renewed.map_err(|problem| self.note_mount_error(problem))
+    }
+
+    /// Makes room for folders in the worker's layers, see [`ProgramWorker::make_room`].
+    pub(crate) async fn make_room(&mut self, program: &ProgramWorker) -> Result<(), ExecError> {
+        let made = program.make_room(&self.base.keeper).await;
+        made.map_err(|problem| self.note_mount_error(problem))
+    }
+
+    fn note_mount_error(&mut self, problem: MountError) -> ExecError {
+        if let MountError::WorkerEnded(exit) = &problem {
+            self.exit = Some(*exit);
+        }
+        problem.into_error()
     }
 
     /// True if the kernel's OOM killer killed a process of this slot.
@@ -337,12 +364,15 @@ impl BusySlot {
     }
 
     /// Spawns a fresh worker in the same slot. Only after [`BusySlot::wait_for_exit`].
-    pub(crate) async fn refill(mut self) -> Result<Slot, ExecError> {
-        // Fails while the last guest's files are still in memory; the next refill tries again.
-        if let (Some(group), true) = (&self.base.group, self.base.has_raised_limit) {
-            self.base.has_raised_limit = group.limit_memory(self.base.memory_limit_bytes).is_err();
+    pub(crate) async fn refill(self) -> Result<Slot, ExecError> {
+        let mut slot = self.base.fill(WorkerOptions::default()).await?;
+        // Done last, because an answer may wait for the first steps. Fails while the last guest's
+        // files are still in memory; the next refill tries again.
+        let base = &mut slot.base;
+        if let (Some(group), true) = (&base.group, base.has_raised_limit) {
+            base.has_raised_limit = group.limit_memory(base.memory_limit_bytes).is_err();
         }
-        self.base.fill(WorkerOptions::default()).await
+        Ok(slot)
     }
 }
 
@@ -412,18 +442,19 @@ impl Keeper {
         }
     }
 
-    /// Asks the keeper to mount a directory in the worker. Returns whether it is also mounted at
-    /// its real path, and the descriptors in the keeper's reply.
-    pub(crate) async fn mount(
+    pub(crate) fn send(&self, task: OverlayTask, fds: &[BorrowedFd<'_>]) -> io::Result<()> {
+        ToKeeper::Overlay(task).send(&self.0, fds)
+    }
+
+    /// Waits until the keeper has mounted the directory at `path` in the worker. Returns whether it
+    /// is also mounted at its real path, and the descriptors in the keeper's reply.
+    pub(crate) async fn wait_for_mount(
         &self,
-        request: OverlayRequest,
-        fds: [BorrowedFd<'_>; 4],
+        path: &Path,
     ) -> Result<(bool, Vec<OwnedFd>), MountError> {
-        let path = request.overlay.real_path.clone();
-        ToKeeper::Overlay(request).send(&self.0, &fds)?;
         match self.receive_in_time().await? {
             (FromKeeper::Mounted { is_at_real_path }, fds) => Ok((is_at_real_path, fds)),
-            (FromKeeper::NotMounted(broken), _) => Err(mount_failure(&path, &broken).into()),
+            (FromKeeper::NotMounted(broken), _) => Err(mount_failure(path, &broken).into()),
             (FromKeeper::Exited(exit), _) => Err(MountError::WorkerEnded(exit)),
             (
                 FromKeeper::Hello

@@ -2,7 +2,7 @@
 //! writes to an upper layer, which the host commits to the directory.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,12 +32,14 @@ pub(crate) struct UserDir {
 }
 
 impl UserDir {
-    /// Opens the directory and mounts its lower layer.
+    /// Opens the directory, mounts its lower layer, and sends overlay and mount over
+    /// `overlay_sink`.
     pub(crate) async fn open(
         wanted: &WorkingDir,
         resources: &Arc<HostResources>,
-    ) -> Result<(UserDir, Overlay, OwnedFd), ExecError> {
-        let mounter = resources.mounter().await?;
+        mounter: Arc<Mounter>,
+        overlay_sink: OwnedFd,
+    ) -> Result<UserDir, ExecError> {
         let (wanted, resources) = (wanted.clone(), Arc::clone(resources));
         run_blocking(move || {
             let cannot = |error: io::Error| {
@@ -46,20 +48,33 @@ impl UserDir {
             };
             check_location(&wanted, &resources.settings.files.let_through)?;
             let lower = mounter.mount(&lower_mount(&wanted)).map_err(cannot)?;
+            // Fails if no worker needs the mount, or if it has died, which is noticed elsewhere.
+            let overlay = UserDir::overlay(&wanted, &resources);
+            let _ = codexec_sandbox::send_packet(overlay_sink.as_fd(), &overlay, &[lower.as_fd()]);
             let target = open_target(&wanted).map_err(cannot)?;
             let since = FileTime::after_all_changes(target.root())?;
-            let settings = &resources.settings.files;
-            let overlay = Overlay {
-                real_path: wanted.found.path.clone(),
-                is_writable: wanted.is_writable,
-                max_bytes: settings.max_bytes,
-                max_files: settings.max_files,
-            };
             let (ledger, committed) = (CommitLedger::default(), Some(WorkspaceFiles::new()));
-            let dir = UserDir { wanted, resources, target, since, ledger, layer: 0, committed };
-            Ok((dir, overlay, lower))
+            Ok(UserDir { wanted, resources, target, since, ledger, layer: 0, committed })
         })
         .await
+    }
+
+    /// Returns the overlay through which a guest sees the directory.
+    pub(crate) fn overlay(wanted: &WorkingDir, resources: &HostResources) -> Overlay {
+        Overlay {
+            real_path: wanted.found.path.clone(),
+            is_writable: wanted.is_writable,
+            limits: resources.layer_limits(),
+        }
+    }
+
+    /// True if the guest's upper layer has no entries. The layer is a tmpfs, so this does not wait
+    /// for a disk.
+    pub(crate) fn is_unchanged(&self, layers: &OwnedFd) -> bool {
+        let upper = layers
+            .try_clone()
+            .and_then(|layers| DirTree::new(layers).open_dir(Path::new(&upper_name(self.layer))));
+        upper.is_ok_and(|upper| crate::files::is_empty(&upper))
     }
 
     /// Commits the guest's upper layer to the directory. The guest must be dead or frozen. Blocks.
@@ -109,7 +124,8 @@ impl UserDir {
 
     /// Prepares the next upper layer and a new lower mount, and returns the layer's number. Entries
     /// that are only in the old upper layer are moved along, so that the guest still sees them.
-    /// Blocks.
+    /// Blocks. Returns `None`, and moves nothing, if the guest has left no room for the folders of
+    /// the moved entries.
     ///
     /// THREAT[FIL-7]: the guest cannot see the layer yet, so all changes from here on are somebody
     /// else's.
@@ -117,22 +133,29 @@ impl UserDir {
         &mut self,
         layers: Option<&OwnedFd>,
         mounter: &Mounter,
-    ) -> io::Result<(u32, OwnedFd)> {
+    ) -> io::Result<Option<(u32, OwnedFd)>> {
         if let Some(layers) = layers {
             let layers = DirTree::new(layers.try_clone()?);
             let (old, new) = (upper_name(self.layer), upper_name(self.layer + 1));
             let (old, new) = (Path::new(&old), Path::new(&new));
             let guest = layers.find(old)?.map_or((0, 0), |upper| upper.owner);
-            codexec_sandbox::run_as_file_user(guest, || {
+            let made = codexec_sandbox::run_as_file_user(guest, || {
                 layers.make_folder(new, old)?;
-                self.ledger.move_held(&layers.open_subtree(old)?, &layers.open_subtree(new)?)
-            })?;
-            self.committed = snapshot(&layers.open_subtree(new)?);
+                let (old, new) = (layers.open_subtree(old)?, layers.open_subtree(new)?);
+                self.ledger.make_held_folders(&old, &new)?;
+                io::Result::Ok((old, new))
+            });
+            let (old, new) = match made {
+                Err(error) if error.kind() == io::ErrorKind::StorageFull => return Ok(None),
+                made => made?,
+            };
+            codexec_sandbox::run_as_file_user(guest, || self.ledger.move_held(&old, &new))?;
+            self.committed = snapshot(&new);
         }
         self.layer += 1;
         let lower = mounter.mount(&lower_mount(&self.wanted))?;
         self.since = FileTime::after_all_changes(self.target.root())?;
-        Ok((self.layer, lower))
+        Ok(Some((self.layer, lower)))
     }
 
     pub(crate) fn path(&self) -> &Path {

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 
 use crate::engine::Engine;
 use crate::pool::{HostResources, Pool};
+use crate::run::WaitingBody;
 use crate::slot::Slot;
 use crate::user_dir::UserDir;
 use crate::{ExecError, Run, Settings};
@@ -132,6 +133,7 @@ impl Workers {
     ) -> Result<Run, ExecError> {
         let permit = self.0.acquire_permit(place).await?;
         let pool = self.0.pool(Engine::of(admitted.language()));
+        pool.note_request(admitted.working_dir().is_some());
         let slot = pool.take_slot().await?;
         let (slot, dir) = match admitted.working_dir() {
             Some(wanted) => self.mount_working_dir(slot, wanted).await?,
@@ -147,17 +149,28 @@ impl Workers {
             servers,
             memory_bytes: limits.memory_bytes,
         };
-        Ok(Run::new(job, limits, slot, dir, pool.lease(Some(permit))))
+        let waiting = WaitingBody::in_slot(slot, dir, pool.lease(Some(permit)), &job);
+        Ok(Run::new(job, limits, waiting))
     }
 
-    /// Mounts the requested working directory in a waiting worker.
+    /// Mounts the requested working directory in a waiting worker. The worker's keeper prepares
+    /// everything else while the directory itself is mounted.
     pub(crate) async fn mount_working_dir(
         &self,
-        slot: Slot,
+        mut slot: Slot,
         wanted: &WorkingDir,
     ) -> Result<(Slot, Option<UserDir>), ExecError> {
-        let (dir, overlay, lower) = UserDir::open(wanted, &self.0.resources).await?;
-        Ok((slot.mount(overlay, lower).await?, Some(dir)))
+        let resources = &self.0.resources;
+        let mounter = resources.mounter().await?;
+        slot.prepare_stage(resources.layer_limits())?;
+        let Some(overlay_sink) = slot.take_overlay_sink() else { return Ok((slot, None)) };
+        let overlay = UserDir::overlay(wanted, resources);
+        let (dir, slot) = tokio::join!(
+            UserDir::open(wanted, resources, mounter, overlay_sink),
+            slot.mount(overlay)
+        );
+        let dir = dir?;
+        Ok((slot?, Some(dir)))
     }
 }
 

@@ -1,9 +1,8 @@
 //! Checks arguments against a tool's input schema. Error messages say how to fix the call.
 
 use codexec_schema::{CheckError, Checker, list_parameters};
+use codexec_types::{clean_line, cut_text};
 use serde_json::Value;
-
-use crate::clean::{clean_line, cut};
 
 /// The result of a quick check.
 #[derive(Debug, PartialEq, Eq)]
@@ -33,8 +32,8 @@ pub(crate) fn check(checker: &Checker, schema: &Value, args: &Value) -> Result<(
 }
 
 fn explain_flaws(schema: &Value, wrong: &[String]) -> String {
-    let sentences = wrong.iter().map(|sentence| cut(&clean_line(sentence), 400));
-    let parameters = cut(&clean_line(&list_parameters(schema)), 700);
+    let sentences = wrong.iter().map(|sentence| cut_text(&clean_line(sentence), 400));
+    let parameters = cut_text(&clean_line(&list_parameters(schema)), 700);
     sentences.chain([parameters]).collect::<Vec<_>>().join("; ")
 }
 

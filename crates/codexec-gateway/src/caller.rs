@@ -2,11 +2,9 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
-use codexec_types::ServerName;
+use codexec_types::{ServerName, clean_text, cut_text};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
-
-use crate::clean::{clean, cut};
 
 /// The time a person has to answer one question.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -156,7 +154,7 @@ fn sanitize_question(
         return None;
     }
     if let Some(Value::String(message)) = params.get_mut("message") {
-        *message = cut(&clean(message), MESSAGE_BYTES);
+        *message = cut_text(&clean_text(message), MESSAGE_BYTES);
     }
     if let Some(schema) = params.get_mut("requestedSchema") {
         clean_texts(schema);
@@ -175,12 +173,12 @@ fn clean_texts(schema: &mut Value) {
             for (key, value) in fields {
                 match value {
                     Value::String(text) if key == "title" || key == "description" => {
-                        *text = cut(&clean(text), MESSAGE_BYTES);
+                        *text = cut_text(&clean_text(text), MESSAGE_BYTES);
                     }
                     Value::Array(texts) if key == "enumNames" => {
                         for text in texts {
                             if let Value::String(text) = text {
-                                *text = clean(text);
+                                *text = clean_text(text);
                             }
                         }
                     }

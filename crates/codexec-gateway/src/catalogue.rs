@@ -2,13 +2,10 @@
 
 use std::sync::Arc;
 
+use codexec_tool_search::{ToolDocument, ToolIndex};
 use codexec_types::{ServerName, ToolFilter, to_identifier};
 
-use crate::{
-    search::{ToolDocument, ToolIndex},
-    tool::Tool,
-    upstream::ToolListing,
-};
+use crate::{tool::Tool, upstream::ToolListing};
 
 /// A snapshot of all tools, rebuilt when a server's list changes.
 #[derive(Debug, Default)]

@@ -18,6 +18,7 @@ mod stats;
 
 use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
 
+use codexec_mcp_config::ServerConfig;
 use codexec_schema::Checker;
 use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
 use futures::future::join_all;
@@ -34,7 +35,7 @@ pub use stats::ServerCost;
 
 use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
 use crate::{
-    Caller, GatewaySettings, ServerConfig,
+    Caller, GatewaySettings,
     catalogue::Catalogue,
     change_signal::ChangeSignal,
     observed_outputs::ObservedOutputs,

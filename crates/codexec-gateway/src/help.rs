@@ -2,11 +2,10 @@
 
 mod api;
 
+use codexec_typings::TypingsLanguage;
 use serde_json::Value;
 
-use crate::{
-    TypingsLanguage, catalogue::CatalogueEntry, gateway::ServerHealth, gateway::ServerState,
-};
+use crate::{catalogue::CatalogueEntry, gateway::ServerHealth, gateway::ServerState};
 
 /// Describes how to call tools, and lists the servers.
 pub(crate) fn describe_servers<'a>(

@@ -2,7 +2,6 @@
 //! per server, so that later sessions have them too.
 
 mod file;
-mod output_shape;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,11 +14,11 @@ use std::{
 };
 
 use codexec_types::ServerName;
+use codexec_typings::OutputShape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::tool::Tool;
-use output_shape::OutputShape;
 
 /// How many results of one tool are observed.
 const MAX_OBSERVATIONS: u32 = 20;

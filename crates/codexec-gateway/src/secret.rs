@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use crate::{GatewaySettings, SecretSource, keyring};
+use crate::{GatewaySettings, keyring};
+use codexec_mcp_config::SecretSource;
 
 /// Secrets are short; a larger file is the wrong file.
 const MAX_FILE_BYTES: u64 = 64 << 10;
@@ -18,21 +19,23 @@ pub(crate) enum SecretError {
     Keyring { name: String, why: String },
 }
 
-impl SecretSource {
-    pub(crate) async fn resolve(&self, settings: &GatewaySettings) -> Result<String, SecretError> {
-        match self {
-            SecretSource::Plain(value) => Ok(value.clone()),
-            SecretSource::Variable(name) => {
-                (settings.variable)(name).ok_or_else(|| SecretError::Variable(name.clone()))
-            }
-            SecretSource::File(path) => read(path).await.map_err(|why| SecretError::File {
-                path: path.display().to_string(),
-                why: why.to_string(),
-            }),
-            SecretSource::Keyring(name) => keyring::lookup(name, settings)
-                .await
-                .map_err(|why| SecretError::Keyring { name: name.clone(), why: why.to_string() }),
+/// Returns the value of a secret.
+pub(crate) async fn resolve_secret(
+    secret: &SecretSource,
+    settings: &GatewaySettings,
+) -> Result<String, SecretError> {
+    match secret {
+        SecretSource::Plain(value) => Ok(value.clone()),
+        SecretSource::Variable(name) => {
+            (settings.variable)(name).ok_or_else(|| SecretError::Variable(name.clone()))
         }
+        SecretSource::File(path) => read(path).await.map_err(|why| SecretError::File {
+            path: path.display().to_string(),
+            why: why.to_string(),
+        }),
+        SecretSource::Keyring(name) => keyring::lookup(name, settings)
+            .await
+            .map_err(|why| SecretError::Keyring { name: name.clone(), why: why.to_string() }),
     }
 }
 

@@ -1,8 +1,9 @@
 use std::{path::PathBuf, time::Duration};
 
+use codexec_mcp_config::TrustMode;
 use codexec_types::GuestPaths;
 
-use crate::{ToolCacheMode, TrustMode, Warden};
+use crate::{ToolCacheMode, Warden};
 
 /// Limits and locations for all upstreams. Every wait and every buffer has a bound.
 #[derive(Clone, Debug)]

@@ -2,15 +2,12 @@
 
 use std::sync::{OnceLock, atomic::AtomicU32};
 
-use codexec_types::Json;
+use codexec_types::{Json, clean_line, clean_text, cut_text};
+use codexec_typings::{Typings, TypingsLanguage};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
-use crate::{
-    clean::{clean, clean_line, cut},
-    hints::ToolHints,
-    typings::{Typings, TypingsLanguage},
-};
+use crate::hints::ToolHints;
 
 const NAME_CHARACTERS: usize = 128;
 const DESCRIPTION_BYTES: usize = 16 << 10;
@@ -80,8 +77,11 @@ impl Tool {
         let title = field("title").or_else(|| raw.get("annotations")?.get("title")?.as_str());
         Ok(Tool {
             name: name.to_owned(),
-            title: title.map(|title| cut(&clean_line(title), SUMMARY_BYTES)),
-            description: cut(&clean(field("description").unwrap_or_default()), DESCRIPTION_BYTES),
+            title: title.map(|title| cut_text(&clean_line(title), SUMMARY_BYTES)),
+            description: cut_text(
+                &clean_text(field("description").unwrap_or_default()),
+                DESCRIPTION_BYTES,
+            ),
             parameters: read_parameters(raw),
             has_output_schema: raw.get("outputSchema").is_some_and(Value::is_object),
             hints: ToolHints::read(raw),
@@ -120,7 +120,7 @@ impl Tool {
         let paragraph = self.description.trim().split("\n\n").next().unwrap_or_default();
         let line = clean_line(paragraph);
         let end = line.find(". ").map_or(line.len(), |end| end + 1);
-        cut(line.get(..end).unwrap_or(&line), SUMMARY_BYTES)
+        cut_text(line.get(..end).unwrap_or(&line), SUMMARY_BYTES)
     }
 
     /// Returns the tool's types. `observed`, the schema of past results, is used if the tool
@@ -179,7 +179,10 @@ fn read_parameters(raw: &Value) -> Vec<(String, String)> {
     properties
         .map(|(name, schema)| {
             let description = schema.get("description").and_then(Value::as_str);
-            (clean(name), clean(&cut(description.unwrap_or_default(), PARAMETER_BYTES)))
+            (
+                clean_text(name),
+                clean_text(&cut_text(description.unwrap_or_default(), PARAMETER_BYTES)),
+            )
         })
         .collect()
 }
@@ -189,7 +192,7 @@ fn read_parameters(raw: &Value) -> Vec<(String, String)> {
 fn clean_schema(schema: &Map<String, Value>) -> Value {
     let mut fields = Map::new();
     for (key, value) in schema {
-        let key = clean(key);
+        let key = clean_text(key);
         fields.entry(key).or_insert_with(|| clean_value(value));
     }
     Value::Object(fields)
@@ -197,7 +200,7 @@ fn clean_schema(schema: &Map<String, Value>) -> Value {
 
 fn clean_value(value: &Value) -> Value {
     match value {
-        Value::String(text) => Value::String(cut(&clean(text), DESCRIPTION_BYTES)),
+        Value::String(text) => Value::String(cut_text(&clean_text(text), DESCRIPTION_BYTES)),
         Value::Object(inner) => clean_schema(inner),
         Value::Array(list) => Value::Array(list.iter().map(clean_value).collect()),
         Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),

@@ -10,8 +10,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use crate::{GatewaySettings, ServerConfig, ServerOptions, trust::Trust, upstream::ToolListing};
+use crate::{GatewaySettings, trust::Trust, upstream::ToolListing};
 use cache_file::CacheFile;
+use codexec_mcp_config::{ServerConfig, ServerOptions};
 
 /// How lists saved on disk are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

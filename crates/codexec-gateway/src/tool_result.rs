@@ -1,8 +1,7 @@
 //! Extracts from a tool's result the value that a guest gets.
 
+use codexec_types::cut_text;
 use serde_json::{Map, Value};
-
-use crate::clean::cut;
 
 /// Maximum length of an error text.
 const ERROR_BYTES: usize = 4 << 10;
@@ -74,8 +73,8 @@ fn error_text(result: &Map<String, Value>) -> String {
         .filter_map(|block| block.get("text").and_then(Value::as_str))
         .collect();
     match (texts.join("\n"), result.get("structuredContent")) {
-        (text, _) if !text.trim().is_empty() => cut(&text, ERROR_BYTES),
-        (_, Some(structured)) => cut(&structured.to_string(), ERROR_BYTES),
+        (text, _) if !text.trim().is_empty() => cut_text(&text, ERROR_BYTES),
+        (_, Some(structured)) => cut_text(&structured.to_string(), ERROR_BYTES),
         (_, None) => "the tool failed and did not say why".to_owned(),
     }
 }

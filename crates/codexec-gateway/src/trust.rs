@@ -2,10 +2,9 @@
 //! lock, because several codexec processes can run at the same time.
 
 mod decide;
-mod difference;
-mod digest;
 mod identity;
 mod record;
+mod record_lock;
 
 use std::{
     collections::BTreeMap,
@@ -13,19 +12,13 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
+use codexec_files::{FileLock, FileStamp, sealed_files};
+use codexec_mcp_config::{ServerConfig, TrustMode};
 use codexec_types::Json;
 
-pub use difference::{DiffLine, DiffSign};
-
 pub(crate) use decide::HoldReason;
-pub(crate) use difference::difference;
-pub(crate) use digest::digest;
 
-use crate::{
-    GatewaySettings, ServerConfig, TrustMode,
-    private_files::{self, FileLock, FileVersion},
-    upstream::ToolListing,
-};
+use crate::{GatewaySettings, upstream::ToolListing};
 use decide::{LiveTools, PriorTrust, decide};
 use record::{PinnedDefinition, TrustRecord};
 
@@ -47,7 +40,7 @@ pub(crate) struct Trust {
 struct Memory {
     prior: PriorTrust,
     /// The stamp of the file that `prior` was read from.
-    stamp: Option<FileVersion>,
+    stamp: Option<FileStamp>,
     is_read: bool,
 }
 
@@ -112,13 +105,13 @@ impl Trust {
     pub(crate) fn is_outdated(&self) -> bool {
         let Some(path) = &self.path else { return false };
         let memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        memory.is_read && memory.stamp != private_files::stamp(path)
+        memory.is_read && memory.stamp != FileStamp::read(path)
     }
 
     /// Locks the file, so that no other process writes it between a read and a write.
     pub(crate) async fn lock(&self) -> Option<FileLock> {
         let path = self.path.as_ref()?;
-        match FileLock::acquire(path).await {
+        match record_lock::acquire(path).await {
             Ok(lock) => Some(lock),
             Err(error) => {
                 tracing::warn!(server = self.server, %error, "approvals cannot be written");
@@ -189,14 +182,14 @@ impl Trust {
             self.pending_approvals().into_iter().chain(self.pending_approvals_in(listing));
         let waiting: Vec<PendingApproval> = waiting.collect();
         let Some(path) = &self.path else { return Err(std::io::ErrorKind::NotFound.into()) };
-        let _lock = FileLock::acquire(path).await?;
+        let _lock = record_lock::acquire(path).await?;
         let mut memory = self.read();
         let mut record = match &memory.prior {
             PriorTrust::Record(record) if record.identity == self.identity => record.clone(),
             // Approvals of another server do not apply to this one.
             PriorTrust::Record(_) | PriorTrust::Nothing => TrustRecord::new(&self.identity),
             PriorTrust::Lost(_) => {
-                private_files::set_aside(path)?;
+                sealed_files::set_aside(path)?;
                 TrustRecord::new(&self.identity)
             }
         };
@@ -217,12 +210,12 @@ impl Trust {
     fn read(&self) -> std::sync::MutexGuard<'_, Memory> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(path) = &self.path else { return memory };
-        if memory.is_read && memory.stamp == private_files::stamp(path) {
+        if memory.is_read && memory.stamp == FileStamp::read(path) {
             return memory;
         }
         memory.is_read = true;
-        memory.stamp = private_files::stamp(path);
-        memory.prior = match private_files::read(path, TITLE, MAX_BYTES) {
+        memory.stamp = FileStamp::read(path);
+        memory.prior = match sealed_files::read(path, TITLE, MAX_BYTES) {
             Ok(None) => PriorTrust::Nothing,
             Ok(Some((body, stamp))) => {
                 memory.stamp = Some(stamp);
@@ -261,6 +254,6 @@ impl PendingApproval {
     }
 }
 
-fn write(path: &Path, record: &TrustRecord) -> std::io::Result<FileVersion> {
-    private_files::write(path, TITLE, &serde_json::to_string(record)?)
+fn write(path: &Path, record: &TrustRecord) -> std::io::Result<FileStamp> {
+    sealed_files::write(path, TITLE, &serde_json::to_string(record)?)
 }

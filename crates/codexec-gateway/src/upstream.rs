@@ -32,6 +32,7 @@ use std::{
     time::Duration,
 };
 
+use codexec_mcp_config::ServerConfig;
 use tokio::{
     sync::{Semaphore, watch},
     time::Instant,
@@ -39,7 +40,7 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub(crate) use breaker::BreakerPhase;
-pub(crate) use connection::Connection;
+pub(crate) use connection::UpstreamConnection;
 pub use counts::{CallCounts, Latency};
 pub(crate) use error::{FailedStart, UpstreamError};
 pub(crate) use listing::{MAX_LIST_TTL, ToolListing, ToolLookup, WithheldReason};
@@ -47,7 +48,7 @@ pub use log::read_server_log;
 pub(crate) use start::{StartRefusal, plan as plan_start};
 
 use self::{breaker::Breaker, counts::CallCounters, gate::Gate};
-use crate::{GatewaySettings, ServerConfig, change_signal::ChangeSignal, tool_cache::ToolCache};
+use crate::{GatewaySettings, change_signal::ChangeSignal, tool_cache::ToolCache};
 
 /// A server that takes longer to start gives up its start permit, so that others can start.
 const START_PERMIT_TIME: Duration = Duration::from_secs(3);
@@ -84,7 +85,7 @@ pub(crate) struct Upstream {
 pub(crate) enum UpstreamState {
     Idle,
     Starting,
-    Ready(Arc<Connection>),
+    Ready(Arc<UpstreamConnection>),
     Failed(Arc<FailedStart>),
 }
 
@@ -165,7 +166,9 @@ impl Upstream {
     }
 
     /// Returns a connection to the running server, starting it if needed.
-    pub(crate) async fn connect(self: &Arc<Upstream>) -> Result<Arc<Connection>, UpstreamError> {
+    pub(crate) async fn connect(
+        self: &Arc<Upstream>,
+    ) -> Result<Arc<UpstreamConnection>, UpstreamError> {
         let mut states = self.state.subscribe();
         let mut state = self.start_if_needed();
         loop {
@@ -253,7 +256,7 @@ impl Upstream {
         });
     }
 
-    async fn open(&self) -> Result<Connection, UpstreamError> {
+    async fn open(&self) -> Result<UpstreamConnection, UpstreamError> {
         let last = self.started_at.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(last) = last {
             tokio::time::sleep_until(last + error::FIRST_RETRY).await;
@@ -276,7 +279,7 @@ impl Upstream {
         }
     }
 
-    async fn open_until(&self, deadline: Instant) -> Result<Connection, UpstreamError> {
+    async fn open_until(&self, deadline: Instant) -> Result<UpstreamConnection, UpstreamError> {
         let connection = open::open(&self.config, &self.shared.settings, deadline).await?;
         let left = deadline.saturating_duration_since(Instant::now());
         match self.refresh_list(&connection, left).await {

@@ -211,7 +211,7 @@ pub(crate) fn describe_error(error: &reqwest::Error) -> String {
     while let Some(source) = cause.source() {
         cause = source;
     }
-    let cause = crate::clean::cut(&cause.to_string(), 200);
+    let cause = codexec_types::cut_text(&cause.to_string(), 200);
     match error.is_connect() {
         true => {
             format!("no connection: {cause}; check that the server runs and that its URL is right")

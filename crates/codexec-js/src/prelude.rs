@@ -40,6 +40,7 @@ pub(crate) enum State {
 pub(crate) fn install<'js>(ctx: &Ctx<'js>, host: &Rc<HostLink>) -> Result<Object<'js>> {
     let natives = make_natives(ctx, host)?;
     let own = Object::new(ctx.clone())?;
+    own.set("hostFunctions", ctx.json_parse(codexec_functions::GUEST_FUNCTIONS)?)?;
     for (name, source) in FILES {
         let mut options = EvalOptions::default();
         options.filename = Some(format!("codexec:{name}"));

@@ -8,6 +8,7 @@
 
 mod declarations;
 mod modules;
+mod namespaces;
 
 use std::path::{Path, PathBuf};
 
@@ -92,6 +93,7 @@ fn compile(code: &str, language: Language, names: NameScope) -> Result<Program, 
     refuse_flaws(&parsed.diagnostics)?;
     let mut program = parsed.program;
     modules::strip(&mut program)?;
+    namespaces::refuse_long_names(&program)?;
     program.hashbang = None;
     return_last_expression(&mut program, &allocator);
 

@@ -66,10 +66,9 @@ pub enum ToKeeper {
     /// Fork a worker for programs. Attached: the guest's socket, its stdout and stderr, and a
     /// mount for each of `mounts`.
     Program(ProgramGuest),
-    /// Mount a directory of the user in the running worker. Attached: the worker's user and mount
-    /// namespaces and the directory's mount; then, the first time, the tmpfs for the real path's
-    /// parents, and for a renewal the stage.
-    Overlay(OverlayRequest),
+    /// Work on the overlay of the running worker. Attached: the worker's user and mount namespaces,
+    /// and the descriptors of the [`OverlayTask`].
+    Overlay(OverlayTask),
 }
 
 /// A directory of the user as a guest sees it. The guest's writes go to a layer above it.
@@ -78,16 +77,28 @@ pub struct Overlay {
     /// The path at which the guest sees the directory in addition to `/box/work`, if possible.
     pub real_path: PathBuf,
     pub is_writable: bool,
-    /// The limit on all that the guest writes there.
+    pub limits: LayerLimits,
+}
+
+/// The limits on all that a guest writes in a directory of the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayerLimits {
     pub max_bytes: u64,
     pub max_files: u64,
 }
 
+/// A step in the life of a worker's overlay.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OverlayRequest {
-    pub overlay: Overlay,
-    /// `None` for a worker's first overlay.
-    pub renewal: Option<OverlayRenewal>,
+pub enum OverlayTask {
+    /// Prepare a worker's first overlay, and mount it when the [`Overlay`] arrives with the
+    /// directory's mount. Attached: the tmpfs for the real path's parents, and the socket over which
+    /// they arrive. Nothing is mounted if the socket's other end is closed instead.
+    Mount(LayerLimits),
+    /// Let the host make folders in a layer that the guest has filled with files, until the next
+    /// renewal. Attached: the stage.
+    MakeRoom(LayerLimits),
+    /// Replace the overlay. Attached: the stage, and the directory's new mount.
+    Renew(Overlay, OverlayRenewal),
 }
 
 /// A request to replace a worker's overlay by one with the upper layer `upper-<generation>`.

@@ -10,7 +10,7 @@ use crate::control::{self, receive};
 use crate::init::{self, InitLaunch};
 use crate::sys::{self, Cloned};
 use crate::{
-    FromKeeper, Launch, Layer, LayerError, OverlayRequest, ToKeeper, overlay, shared_layers, worker,
+    FromKeeper, Launch, Layer, LayerError, OverlayTask, ToKeeper, overlay, shared_layers, worker,
 };
 
 /// The role of this process when [`serve_host`] returns: the keeper, or a child that it forked.
@@ -126,8 +126,8 @@ fn wait_for_worker(host: BorrowedFd<'_>, worker: BorrowedFd<'_>) -> io::Result<(
         }
         let message = if host_events.contains(PollFlags::POLLIN) { receive(host)? } else { None };
         match message {
-            Some((ToKeeper::Overlay(request), fds)) => {
-                helper = Some(MountHelper::start(host, &request, fds)?);
+            Some((ToKeeper::Overlay(task), fds)) => {
+                helper = Some(MountHelper::start(host, task, fds)?);
             }
             Some(_) | None => {
                 is_host_gone = true;
@@ -146,11 +146,11 @@ struct MountHelper {
 impl MountHelper {
     fn start(
         host: BorrowedFd<'_>,
-        request: &OverlayRequest,
+        task: OverlayTask,
         fds: Vec<OwnedFd>,
     ) -> io::Result<MountHelper> {
         match sys::clone_into(0)? {
-            Cloned::Child => overlay::serve(host, request, fds),
+            Cloned::Child => overlay::serve(host, task, fds),
             Cloned::Parent { pid, pidfd } => Ok(MountHelper { pid, pidfd }),
         }
     }

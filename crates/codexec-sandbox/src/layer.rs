@@ -24,7 +24,7 @@ pub enum Layer {
     Rlimits,
     Seccomp,
     /// Limits on memory and processes for the whole process tree. Without cgroups, rlimits and the
-    /// engine's own limit apply, and the posture says so.
+    /// host's own checks apply, and the posture says so.
     Cgroup,
 }
 

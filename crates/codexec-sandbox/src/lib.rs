@@ -43,9 +43,9 @@ pub use attributed_socket::{enable_peer_credentials, read_attributed, write_with
 pub use broker::connect_to_broker;
 pub use cgroup::{Cgroups, CgroupsUnavailable, MemoryGauge, SlotCgroup};
 pub use control::{
-    FirstProcess, FromInit, FromKeeper, NAMESPACES, Overlay, OverlayRenewal, OverlayRequest,
-    PROXY_PORT, ProgramCommand, ProgramGuest, ToKeeper, WorkerExit, pair as packet_pair,
-    receive as receive_packet, send as send_packet,
+    FirstProcess, FromInit, FromKeeper, LayerLimits, NAMESPACES, Overlay, OverlayRenewal,
+    OverlayTask, PROXY_PORT, ProgramCommand, ProgramGuest, ToKeeper, WorkerExit,
+    pair as packet_pair, receive as receive_packet, send as send_packet,
 };
 pub use entry::WorkerEntry;
 pub use exchange::swap_directories;

@@ -1,11 +1,14 @@
 //! Mounts a directory of the user in a worker, as an overlay: the lower layer is the directory,
 //! read-only, and the upper layer takes the guest's writes.
 //!
-//! A child of the keeper does this in the namespaces of a waiting or running worker. The layers
+//! A child of the keeper does this in the namespaces of a waiting or running worker. For a waiting
+//! worker it prepares what does not depend on the directory, and then waits for it. The layers
 //! are mounted in a copy of the worker's mount namespace, the *stage*. No process of the worker is
 //! in the stage, so the guest reaches the layers only through the overlay, which is then copied
 //! from the stage to the worker.
 
+mod file_limit;
+mod old_layers;
 mod real_path;
 
 use std::ffi::CStr;
@@ -23,10 +26,13 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::sys::stat::{Mode, umask};
 
+use crate::control::receive;
 use crate::mounter::{NO_DEVICES, NO_SETUID};
 use crate::rootfs::WORK;
 use crate::shared_layers::errno_of;
-use crate::{FromKeeper, Layer, LayerError, Overlay, OverlayRenewal, OverlayRequest, sys};
+use crate::{
+    FromKeeper, Layer, LayerError, LayerLimits, Overlay, OverlayRenewal, OverlayTask, sys,
+};
 
 /// The directory for the stage's own mounts. The stage needs nothing else from there.
 const STAGE: &str = "/proc";
@@ -42,9 +48,9 @@ struct MountedOverlay {
     fds: Vec<OwnedFd>,
 }
 
-/// Mounts the requested overlay, reports the result to the host, and exits.
-pub(crate) fn serve(host: BorrowedFd<'_>, request: &OverlayRequest, fds: Vec<OwnedFd>) -> ! {
-    let sent = match mount_in_worker(request, fds) {
+/// Works on the overlay, reports the result to the host, and exits.
+pub(crate) fn serve(host: BorrowedFd<'_>, task: OverlayTask, fds: Vec<OwnedFd>) -> ! {
+    let sent = match work_in_worker(task, fds) {
         Ok(MountedOverlay { is_at_real_path, fds }) => {
             let fds: Vec<_> = fds.iter().map(OwnedFd::as_fd).collect();
             FromKeeper::Mounted { is_at_real_path }.send(host, &fds)
@@ -61,12 +67,10 @@ pub(crate) fn make_parents_tmpfs() -> Result<OwnedFd, Errno> {
     sys::new_tmpfs(&options, NO_SETUID | NO_DEVICES)
 }
 
-fn mount_in_worker(
-    request: &OverlayRequest,
-    fds: Vec<OwnedFd>,
-) -> Result<MountedOverlay, LayerError> {
-    let [user, worker, lower, last] = <[OwnedFd; 4]>::try_from(fds)
-        .map_err(|_| LayerError::new(Layer::Mount, "not 4 descriptors", Errno::EINVAL as i32))?;
+fn work_in_worker(task: OverlayTask, fds: Vec<OwnedFd>) -> Result<MountedOverlay, LayerError> {
+    let mut fds = fds.into_iter();
+    let mut next = || step("read the descriptors", fds.next().ok_or(Errno::EINVAL));
+    let (user, worker) = (next()?, next()?);
     step("die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
     umask(Mode::from_bits_truncate(0o022));
     // The folder keeps naming this process's namespaces, whichever it enters. Root owns the
@@ -77,26 +81,32 @@ fn mount_in_worker(
     let entered = setns(&user, CloneFlags::CLONE_NEWUSER);
     step("enter the worker", entered.or_else(|errno| ignore(errno, Errno::EINVAL)))?;
     let worker = worker.as_fd();
-    match request.renewal {
-        None => mount_first(&request.overlay, &own, worker, &lower, &last),
-        Some(renewal) => renew(&request.overlay, renewal, worker, &lower, &last),
+    match task {
+        OverlayTask::Mount(limits) => mount_first(limits, &own, worker, &next()?, &next()?),
+        OverlayTask::MakeRoom(limits) => make_room(limits, &next()?),
+        OverlayTask::Renew(overlay, renewal) => {
+            renew(&overlay, renewal, worker, &next()?, &next()?)
+        }
     }
 }
 
 fn mount_first(
-    overlay: &Overlay,
+    limits: LayerLimits,
     own: &OwnedFd,
     worker: BorrowedFd<'_>,
-    lower: &OwnedFd,
     parents: &OwnedFd,
+    overlay_source: &OwnedFd,
 ) -> Result<MountedOverlay, LayerError> {
     step("enter the worker", setns(worker, CloneFlags::CLONE_NEWNS))?;
     step("make the stage", make_stage())?;
     let mut fds = vec![step("open the stage", open_at(own, "mnt"))?];
+    let layers = step("make the layers", make_layers(limits))?;
+    step("make the first layer", make_layer_folders(0))?;
+    let (overlay, lower) = step("receive the directory", receive_overlay(overlay_source))?;
     if overlay.is_writable {
-        fds.push(step("make the layers", make_layers(overlay))?);
+        fds.push(layers);
     }
-    step("mount the overlay", mount_overlay(overlay, 0, lower))?;
+    step("mount the overlay", mount_overlay(&overlay, 0, &lower))?;
     let copy = step("copy the overlay", copy_overlay())?;
     // If the real path is not possible, the directory is only at /box/work.
     let prepared = real_path::prepare(&overlay.real_path, parents, MERGED).ok();
@@ -106,19 +116,44 @@ fn mount_first(
     Ok(MountedOverlay { is_at_real_path, fds })
 }
 
-/// Replaces the overlay. The worker keeps the old one until the new one is complete.
+/// Lets the host make folders in the layers, however many files the guest has made.
+fn make_room(limits: LayerLimits, stage: &OwnedFd) -> Result<MountedOverlay, LayerError> {
+    step("enter the stage", setns(stage, CloneFlags::CLONE_NEWNS))?;
+    step("make room", file_limit::allow_one_more_layer(limits))?;
+    Ok(MountedOverlay { is_at_real_path: false, fds: Vec::new() })
+}
+
+/// Replaces the overlay. The worker keeps the old one until the new one is complete, but the host has
+/// committed the old layer and stopped the guest's processes, so its files are deleted before.
 fn renew(
     overlay: &Overlay,
     renewal: OverlayRenewal,
     worker: BorrowedFd<'_>,
-    lower: &OwnedFd,
     stage: &OwnedFd,
+    lower: &OwnedFd,
 ) -> Result<MountedOverlay, LayerError> {
     step("enter the stage", setns(stage, CloneFlags::CLONE_NEWNS))?;
+    if overlay.is_writable {
+        step("make room", file_limit::allow_one_more_layer(overlay.limits))?;
+        // A read-only overlay no longer holds the files of its upper layer, so deleting them frees
+        // them at once. If this fails because a file is in use, they are freed with the overlay, when
+        // the guest's first process enters its current directory anew.
+        let (nothing, flags) = (None::<&str>, MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY);
+        let _ = mount(nothing, MERGED, nothing, flags.union(NO_RIGHTS), nothing);
+    }
     for old in [MERGED, LOWER] {
         step("clear the stage", umount2(old, MntFlags::MNT_DETACH))?;
     }
+    if overlay.is_writable {
+        old_layers::delete(renewal.generation);
+    }
+    if overlay.is_writable {
+        step("make the next layer", make_layer_folders(renewal.generation))?;
+    }
     step("mount the overlay", mount_overlay(overlay, renewal.generation, lower))?;
+    if overlay.is_writable {
+        step("limit the files", file_limit::allow_one_more_layer(overlay.limits))?;
+    }
     let copies = [step("copy the overlay", copy_overlay())?, step("copy it", copy_overlay())?];
     let real_path = renewal.is_at_real_path.then(|| real_path::in_rootfs(&overlay.real_path));
     let real_path = step("find the real path", real_path.transpose())?;
@@ -130,6 +165,12 @@ fn renew(
         }
     }
     Ok(MountedOverlay { is_at_real_path: renewal.is_at_real_path, fds: Vec::new() })
+}
+
+fn receive_overlay(source: &OwnedFd) -> Result<(Overlay, OwnedFd), Errno> {
+    let received = receive::<Overlay>(source.as_fd()).map_err(errno_of)?;
+    let (overlay, mut mounts) = received.ok_or(Errno::ENOENT)?;
+    Ok((overlay, mounts.pop().ok_or(Errno::ENOENT)?))
 }
 
 const WORK_TEXT: &CStr = c"/box/work";
@@ -147,8 +188,8 @@ fn make_stage() -> Result<(), Errno> {
 
 /// THREAT[FIL-8]: a guest's writes in the user's directory have their own limits on bytes and
 /// files.
-fn make_layers(overlay: &Overlay) -> Result<OwnedFd, Errno> {
-    let options = format!("size={},nr_inodes={},mode=700", overlay.max_bytes, overlay.max_files);
+fn make_layers(limits: LayerLimits) -> Result<OwnedFd, Errno> {
+    let options = format!("size={},nr_inodes={},mode=700", limits.max_bytes, limits.max_files);
     mount(Some("layers"), LAYERS, Some("tmpfs"), NO_RIGHTS, Some(options.as_str()))?;
     File::open(LAYERS).map(OwnedFd::from).map_err(errno_of)
 }
@@ -159,10 +200,7 @@ fn mount_overlay(overlay: &Overlay, generation: u32, lower: &OwnedFd) -> Result<
     sys::move_mount(lower.as_fd(), LOWER)?;
     let mut options = "lowerdir=/proc/lower,userxattr,index=off".to_owned();
     if overlay.is_writable {
-        let layer = |name: &str| format!("{LAYERS}/{name}-{generation}");
-        let (upper, work) = (layer("upper"), layer("work"));
-        make_dir(&upper)?;
-        make_dir(&work)?;
+        let (upper, work) = (layer_path("upper", generation), layer_path("work", generation));
         // The overlay's root has the mode of the upper layer's root.
         let mode = fs::metadata("/proc/lower").map_err(errno_of)?.mode() & 0o777;
         fs::set_permissions(&upper, Permissions::from_mode(mode)).map_err(errno_of)?;
@@ -171,6 +209,18 @@ fn mount_overlay(overlay: &Overlay, generation: u32, lower: &OwnedFd) -> Result<
         options = options.replace("/proc/lower", "/proc/lower:/proc/empty");
     }
     mount(Some("overlay"), MERGED, Some("overlay"), NO_RIGHTS, Some(options.as_str()))
+}
+
+/// Makes the folders of a layer. The folder of the layer after it is made now as well, because the
+/// guest may leave no room for it.
+fn make_layer_folders(generation: u32) -> Result<(), Errno> {
+    let (upper, work) = (layer_path("upper", generation), layer_path("work", generation));
+    let next = layer_path("upper", generation.saturating_add(1));
+    [&upper, &work, &next, old_layers::FOLDER].into_iter().try_for_each(make_dir)
+}
+
+fn layer_path(kind: &str, generation: u32) -> String {
+    format!("{LAYERS}/{kind}-{generation}")
 }
 
 fn make_dir(path: &str) -> Result<(), Errno> {

@@ -44,7 +44,7 @@ const LINKS: &[(&str, &str)] = &[
 pub(crate) fn enter(rootfs: &Rootfs) -> Result<(), Errno> {
     mount(NOTHING, "/", NOTHING, MsFlags::MS_REC | MsFlags::MS_PRIVATE, NOTHING)?;
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
-    mount(Some("room"), BUILD, Some("tmpfs"), flags, Some("size=4m,nr_inodes=4k,mode=755"))?;
+    mount(Some("rootfs"), BUILD, Some("tmpfs"), flags, Some("size=4m,nr_inodes=4k,mode=755"))?;
     for name in MOUNT_POINTS {
         make_dir(&Path::new(BUILD).join(name))?;
     }

@@ -78,6 +78,7 @@ fn draft(number: usize) -> ScriptDraft {
         packages: Vec::new(),
         parameters: None,
         source_execution_id: None,
+        saved_by: None,
         expose: false,
     }
 }

@@ -6,29 +6,21 @@
 use std::{
     fs::File,
     io::{self, Read as _, Write as _},
-    os::{
-        fd::OwnedFd,
-        unix::fs::{MetadataExt as _, OpenOptionsExt as _},
-    },
+    os::{fd::OwnedFd, unix::fs::OpenOptionsExt as _},
     path::Path,
     sync::atomic::{AtomicU64, Ordering},
-    time::{Duration, SystemTime},
 };
 
-use codexec_types::from_unix_ms;
-
+use codexec_files::FileStamp;
 use nix::{
     errno::Errno,
-    fcntl::{AtFlags, OFlag, openat, renameat},
-    sys::stat::{FileStat, Mode, fstatat, mkdirat},
+    fcntl::{OFlag, openat, renameat},
+    sys::stat::{Mode, mkdirat},
     unistd::{UnlinkatFlags, unlinkat},
 };
 
 /// Makes the names of temporary files differ.
 static WRITES: AtomicU64 = AtomicU64::new(0);
-
-/// Longer than the granularity of the kernel's file timestamps.
-const CLOCK_STEP: Duration = Duration::from_millis(50);
 
 /// The maximum depth of a folder that is removed. Our own have three levels, but people may add
 /// more.
@@ -37,15 +29,6 @@ const MAX_DEPTH: usize = 32;
 #[derive(Debug)]
 pub(crate) struct Dir {
     handle: OwnedFd,
-}
-
-/// A file's identity, size and change time, which tell one state of a file from the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct EntryStamp {
-    device: u64,
-    inode: u64,
-    bytes: u64,
-    changed: (i64, i64),
 }
 
 /// The reason why a file is not read.
@@ -97,7 +80,7 @@ impl Dir {
         &self,
         name: &str,
         max_bytes: u64,
-    ) -> Result<Option<(String, EntryStamp)>, FileError> {
+    ) -> Result<Option<(String, FileStamp)>, FileError> {
         let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let file = match openat(&self.handle, name, flags, Mode::empty()) {
             Ok(handle) => File::from(handle),
@@ -109,12 +92,7 @@ impl Dir {
         if !metadata.is_file() {
             return Err(FileError::NotRegular);
         }
-        let stamp = EntryStamp {
-            device: metadata.dev(),
-            inode: metadata.ino(),
-            bytes: metadata.size(),
-            changed: (metadata.ctime(), metadata.ctime_nsec()),
-        };
+        let stamp = FileStamp::of(&metadata);
         let mut text = String::new();
         match file.take(max_bytes + 1).read_to_string(&mut text) {
             Ok(bytes) if bytes as u64 > max_bytes => Err(FileError::TooLong(max_bytes)),
@@ -124,7 +102,8 @@ impl Dir {
         }
     }
 
-    /// Replaces a file atomically.
+    /// Replaces a file atomically. Relative to the descriptor, unlike `private_files::replace`, so
+    /// that no symlink in place of a folder leads elsewhere.
     pub(crate) fn write(&self, name: &str, text: &str) -> io::Result<()> {
         let serial = WRITES.fetch_add(1, Ordering::Relaxed);
         let temporary = format!(".{name}.{}.{serial}.new", std::process::id());
@@ -176,9 +155,8 @@ impl Dir {
     }
 
     /// Returns the stamp of a path below this folder, or `None` if `stat` fails.
-    pub(crate) fn stamp(&self, path: &str) -> Option<EntryStamp> {
-        let stat = fstatat(&self.handle, path, AtFlags::AT_SYMLINK_NOFOLLOW).ok()?;
-        Some(EntryStamp::from_stat(&stat))
+    pub(crate) fn stamp(&self, path: &str) -> Option<FileStamp> {
+        FileStamp::read_at(&self.handle, path)
     }
 
     /// Lists the folder in order. Names that are not UTF-8 are skipped.
@@ -195,36 +173,6 @@ impl Dir {
         }
         names.sort_unstable();
         Ok(names)
-    }
-}
-
-impl EntryStamp {
-    pub(crate) fn bytes(self) -> u64 {
-        self.bytes
-    }
-
-    pub(crate) fn changed(self) -> SystemTime {
-        let (seconds, nanos) = self.changed;
-        from_unix_ms(seconds.saturating_mul(1_000).saturating_add(nanos / 1_000_000))
-    }
-
-    /// Returns true if the file could change again and keep this stamp, because timestamps of files
-    /// advance only every few milliseconds.
-    pub(crate) fn is_recent(self) -> bool {
-        SystemTime::now().duration_since(self.changed()).is_ok_and(|age| age < CLOCK_STEP)
-    }
-
-    #[expect(
-        clippy::unnecessary_cast,
-        reason = "the widths of these numbers differ between machines"
-    )]
-    fn from_stat(stat: &FileStat) -> EntryStamp {
-        EntryStamp {
-            device: stat.st_dev as u64,
-            inode: stat.st_ino as u64,
-            bytes: u64::try_from(stat.st_size).unwrap_or_default(),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as i64),
-        }
     }
 }
 

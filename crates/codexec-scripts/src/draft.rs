@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use codexec_types::Language;
+use codexec_types::{Language, Principal};
 use serde_json::Value;
 
 use crate::{ScriptError, error::FieldProblem, meta::ScriptMeta, name::ScriptName};
@@ -20,6 +20,8 @@ pub struct ScriptDraft {
     /// A JSON Schema for the `input` of a run.
     pub parameters: Option<Value>,
     pub source_execution_id: Option<String>,
+    /// Whoever saves the script.
+    pub saved_by: Option<Principal>,
     /// True if the script is to be exposed as an MCP tool.
     pub expose: bool,
 }
@@ -47,6 +49,7 @@ impl ScriptDraft {
             parameters: self.parameters,
             expose: self.expose,
             source_execution_id: self.source_execution_id,
+            saved_by: self.saved_by,
             created_at: String::new(),
             updated_at: String::new(),
             last_run_at: None,

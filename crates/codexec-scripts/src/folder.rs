@@ -7,11 +7,12 @@
 
 use std::{io, path::PathBuf, time::SystemTime};
 
-use codexec_types::{Language, format_rfc3339};
+use codexec_files::FileStamp;
+use codexec_types::{Language, Principal, format_rfc3339};
 
 use crate::{
     ScriptError,
-    dir::{Dir, EntryStamp, FileError},
+    dir::{Dir, FileError},
     draft::MAX_CODE_BYTES,
     error::ScriptFileError,
     meta::{
@@ -40,6 +41,7 @@ pub struct Script {
 pub struct ScriptVersion {
     pub version: u32,
     pub saved_at: String,
+    pub saved_by: Option<Principal>,
     pub language: Language,
     pub sha256: String,
     pub is_current: bool,
@@ -55,7 +57,7 @@ pub(crate) struct LibraryDir {
 pub(crate) struct LoadedScript {
     pub(crate) meta: ScriptMeta,
     pub(crate) code: String,
-    pub(crate) stamps: FileStamps,
+    pub(crate) stamps: ScriptStamps,
     /// True if the version is stored and the metadata is up to date.
     pub(crate) is_settled: bool,
     dir: Dir,
@@ -63,16 +65,16 @@ pub(crate) struct LoadedScript {
 
 /// The stamps of a script's files when they were read.
 #[derive(Debug)]
-pub(crate) struct FileStamps {
-    metadata: (String, Option<EntryStamp>),
-    code: (String, Option<EntryStamp>),
+pub(crate) struct ScriptStamps {
+    metadata: (String, Option<FileStamp>),
+    code: (String, Option<FileStamp>),
 }
 
-impl FileStamps {
+impl ScriptStamps {
     /// Returns true if the files have not changed since.
     pub(crate) fn are_current(&self, root: &Dir) -> bool {
         [&self.metadata, &self.code].iter().all(|(path, stamp)| {
-            root.stamp(path) == *stamp && !stamp.is_some_and(EntryStamp::is_recent)
+            root.stamp(path) == *stamp && !stamp.is_some_and(FileStamp::is_recent)
         })
     }
 }
@@ -150,8 +152,9 @@ impl LibraryDir {
         code: &str,
     ) -> Result<ScriptMeta, ScriptError> {
         let merged = old.merge(meta, code);
-        if merged == old.meta {
-            return Ok(merged);
+        let without_author = |meta: &ScriptMeta| ScriptMeta { saved_by: None, ..meta.clone() };
+        if without_author(&merged) == without_author(&old.meta) {
+            return Ok(old.meta.clone());
         }
         let next = ScriptMeta {
             updated_at: format_rfc3339(SystemTime::now()),
@@ -245,7 +248,7 @@ impl LoadedScript {
     pub(crate) fn bytes(&self) -> u64 {
         let files = |dir: &Dir| -> u64 {
             let names = Language::ALL.into_iter().map(file_name).chain([METADATA.to_owned()]);
-            names.filter_map(|name| dir.stamp(&name)).map(EntryStamp::bytes).sum()
+            names.filter_map(|name| dir.stamp(&name)).map(FileStamp::bytes).sum()
         };
         let versions = self.versions_dir().ok().flatten();
         let versions_bytes = versions.map_or(0, |versions| {
@@ -279,7 +282,7 @@ fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, ScriptFileError>
     let meta = metadata.complete(facts);
     let sha256 = hex_sha256(&code);
     let is_settled = is_same_language && meta.version > 0 && meta.sha256 == sha256;
-    let stamps = FileStamps {
+    let stamps = ScriptStamps {
         metadata: (format!("{slug}/{METADATA}"), metadata_stamp),
         code: (format!("{slug}/{}", file_name(language)), Some(stamp)),
     };
@@ -293,7 +296,7 @@ fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, ScriptFileError>
 
 impl LoadedScript {
     /// Returns the metadata for code that differs from the saved code.
-    fn infer_next_meta(&self, sha256: String, stamp: EntryStamp) -> ScriptMeta {
+    fn infer_next_meta(&self, sha256: String, stamp: FileStamp) -> ScriptMeta {
         let version = self.meta.version.saturating_add(1);
         let interrupted_save = self.read_version(version).ok().flatten().filter(|script| {
             script.meta.sha256 == sha256 && script.meta.language == self.meta.language
@@ -310,6 +313,7 @@ impl LoadedScript {
                 version,
                 sha256,
                 updated_at: format_rfc3339(stamp.changed()),
+                saved_by: None,
                 ..current
             },
         }
@@ -320,7 +324,7 @@ impl LoadedScript {
 fn read_metadata(
     parent: &Dir,
     name: &str,
-) -> Result<Option<(Dir, MetadataFile, Option<EntryStamp>)>, ScriptFileError> {
+) -> Result<Option<(Dir, MetadataFile, Option<FileStamp>)>, ScriptFileError> {
     let Some(dir) = parent.enter(name).map_err(|err| ScriptFileError::Folder(err.to_string()))?
     else {
         return Ok(None);
@@ -342,7 +346,7 @@ fn read_metadata(
 fn read_code(
     dir: &Dir,
     named: Option<Language>,
-) -> Result<Option<(Language, String, EntryStamp)>, ScriptFileError> {
+) -> Result<Option<(Language, String, FileStamp)>, ScriptFileError> {
     for language in named.into_iter().chain(Language::ALL) {
         let file = file_name(language);
         match dir.read(&file, MAX_CODE_BYTES as u64) {

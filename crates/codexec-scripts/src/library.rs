@@ -13,7 +13,7 @@ use tokio::{sync::Semaphore, task::spawn_blocking};
 use crate::{
     Script, ScriptDraft, ScriptError, ScriptMatch, ScriptMeta, ScriptVersion,
     folder::{LibraryDir, LoadedScript, file_name},
-    lock::LibraryLock,
+    lock,
     name::ScriptName,
     parameters,
     script_index::{Refreshed, ScriptIndex},
@@ -193,6 +193,7 @@ impl Library {
                     versions.push(ScriptVersion {
                         version: number,
                         saved_at: script.meta.updated_at,
+                        saved_by: script.meta.saved_by,
                         language: script.meta.language,
                         sha256: script.meta.sha256,
                         is_current: number == loaded.meta.version,
@@ -368,7 +369,7 @@ impl Library {
             source,
         };
         let writer = self.writer.clone().acquire_owned().await;
-        let lock = LibraryLock::acquire(&self.folder, lock_timeout).await.map_err(failed)?;
+        let lock = lock::acquire(&self.folder, lock_timeout).await.map_err(failed)?;
         let lock = lock.ok_or(ScriptError::Busy)?;
         let path = self.folder.clone();
         let missing = failed(io::ErrorKind::NotFound.into());

@@ -1,47 +1,20 @@
-use std::{
-    fs::{DirBuilder, File, OpenOptions, TryLockError},
-    io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
-    path::Path,
-    time::Duration,
-};
+use std::{io, path::Path, time::Duration};
 
-use nix::fcntl::OFlag;
-use tokio::time::Instant;
+use codexec_files::FileLock;
+use tokio::time::{Instant, sleep};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// The lock of the library, which one process at a time holds. Dropping it releases the lock.
-#[derive(Debug)]
-pub(crate) struct LibraryLock {
-    _file: File,
-}
-
-impl LibraryLock {
-    /// Acquires the lock. Returns `None` after the timeout.
-    pub(crate) async fn acquire(
-        folder: &Path,
-        timeout: Duration,
-    ) -> io::Result<Option<LibraryLock>> {
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .custom_flags((OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK).bits())
-            .open(folder.join(".lock"))?;
-        let deadline = Instant::now() + timeout;
-        loop {
-            match file.try_lock() {
-                Ok(()) => return Ok(Some(LibraryLock { _file: file })),
-                // `flock` has no async wait, so this polls.
-                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
-                    tokio::time::sleep(POLL_INTERVAL).await;
-                }
-                Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(err)) => return Err(err),
-            }
+/// Acquires the lock of the library. Returns `None` after the timeout.
+pub(crate) async fn acquire(folder: &Path, timeout: Duration) -> io::Result<Option<FileLock>> {
+    let path = folder.join(".lock");
+    let deadline = Instant::now() + timeout;
+    loop {
+        let lock = FileLock::try_acquire(&path)?;
+        if lock.is_some() || Instant::now() >= deadline {
+            return Ok(lock);
         }
+        // `flock` has no async wait, so this polls.
+        sleep(POLL_INTERVAL).await;
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use codexec_types::{Language, PackageName, format_rfc3339, is_hidden, parse_time};
+use codexec_types::{Language, PackageName, Principal, format_rfc3339, is_hidden, parse_time};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -31,6 +31,9 @@ pub struct ScriptMeta {
     /// True if the script is exposed as an MCP tool.
     pub expose: bool,
     pub source_execution_id: Option<String>,
+    /// Whoever saved this version. `None` if the code was edited by hand, or if an older codexec
+    /// saved it.
+    pub saved_by: Option<Principal>,
     pub created_at: String,
     pub updated_at: String,
     pub last_run_at: Option<String>,
@@ -57,6 +60,7 @@ pub(crate) struct MetadataFile {
     parameters: Option<Value>,
     expose: Option<bool>,
     source_execution_id: Option<String>,
+    saved_by: Option<String>,
     created_at: Option<String>,
     updated_at: Option<String>,
     last_run_at: Option<String>,
@@ -151,6 +155,7 @@ impl MetadataFile {
             parameters: self.parameters,
             expose: self.expose.unwrap_or_default(),
             source_execution_id: self.source_execution_id,
+            saved_by: self.saved_by.as_deref().and_then(Principal::parse),
             updated_at: valid_time(self.updated_at).unwrap_or(changed),
             created_at,
             last_run_at: valid_time(self.last_run_at),

@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use codexec_files::FileStamp;
 use codexec_types::find_nearest_names;
 use serde::{Deserialize, de::IgnoredAny};
 
 use crate::{
     ScriptError,
-    dir::EntryStamp,
-    folder::{FileStamps, LibraryDir, LoadedScript, is_temporary},
+    folder::{LibraryDir, LoadedScript, ScriptStamps, is_temporary},
     meta::ScriptMeta,
     name::ScriptName,
     search::{Lexicon, MatchScore, Number, ScriptMatch, ScriptWords},
@@ -31,7 +31,7 @@ pub(crate) struct ScriptIndex {
     /// Folders that are not listed, each with a sentence that says why.
     problems: BTreeMap<String, String>,
     /// The stamps of the folder and of `index.json` at the last refresh.
-    stamps: Option<(EntryStamp, Option<EntryStamp>)>,
+    stamps: Option<(FileStamp, Option<FileStamp>)>,
     scanned_at: Option<Instant>,
     is_over_full: bool,
     /// A note that `index.json` was rebuilt, until it is listed.
@@ -45,7 +45,7 @@ pub(crate) struct ScriptEntry {
     words: ScriptWords,
     /// The script's line of `index.json`.
     line: String,
-    stamps: FileStamps,
+    stamps: ScriptStamps,
     is_settled: bool,
     /// The size of all its files.
     bytes: u64,
@@ -102,7 +102,7 @@ impl ScriptIndex {
     ) -> io::Result<Refreshed> {
         let stamps = self.read_stamps(root)?;
         let is_recent = self.scanned_at.is_some_and(|at| at.elapsed() < scan_interval);
-        let is_ambiguous = stamps.0.is_recent() || stamps.1.is_some_and(EntryStamp::is_recent);
+        let is_ambiguous = stamps.0.is_recent() || stamps.1.is_some_and(FileStamp::is_recent);
         if is_recent && self.stamps == Some(stamps) && !is_ambiguous {
             return Ok(Refreshed::UpToDate);
         }
@@ -230,7 +230,7 @@ impl ScriptIndex {
         notes
     }
 
-    fn read_stamps(&self, root: &LibraryDir) -> io::Result<(EntryStamp, Option<EntryStamp>)> {
+    fn read_stamps(&self, root: &LibraryDir) -> io::Result<(FileStamp, Option<FileStamp>)> {
         let folder = root.dir.stamp(".").ok_or(io::ErrorKind::NotFound)?;
         Ok((folder, root.dir.stamp(INDEX)))
     }

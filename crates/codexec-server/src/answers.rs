@@ -6,6 +6,7 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
+use codexec_functions::OwnFunction;
 use codexec_gateway::Gateway;
 use codexec_store::{CallEnd, CallStart, Store};
 use codexec_types::{Admitted, Ask, AskAnswer, CallCode, CallError, ExecutionId, Json, Outcome};
@@ -15,10 +16,11 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
-use crate::discovery::{DiscoveryContext, DiscoveryRules, SearchWords};
+use crate::discovery::{DiscoveryContext, DiscoveryRules, SearchWords, explain_denied};
 use crate::outer_execution::SessionScope;
+use crate::own::OwnFunctionError;
 use crate::sessions::{RecordedCell, Replay};
-use crate::{App, Client, own};
+use crate::{App, Client};
 
 /// Maximum bytes of a call's arguments in its record.
 const MAX_RECORDED_ARGS: usize = 64 << 10;
@@ -96,6 +98,11 @@ impl<'a> Answers<'a> {
         }
     }
 
+    /// Returns the client, making requests from inside the execution.
+    pub(crate) fn client(&self) -> &Client {
+        self.client
+    }
+
     /// Returns the scope that owns the sessions which the code opens.
     pub(crate) fn scope(&self) -> Option<&SessionScope> {
         self.client.scope()
@@ -153,22 +160,23 @@ impl<'a> Answers<'a> {
         ask: Ask,
     ) -> Result<Json, CallError> {
         let Some(words) = SearchWords::of(&ask) else {
-            return self.call_upstream(ask).await.map_err(|error| discovery.explain_denied(error));
+            let explain = |error| explain_denied(error, self.admitted.reach());
+            return self.call_upstream(ask).await.map_err(explain);
         };
         let by = DiscoveryContext {
-            app: self.app,
             store: self.store,
             id: self.id,
             client: self.client,
             language: self.admitted.language(),
+            reach: self.admitted.reach(),
         };
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         discovery.answer(by, &self.gateway, (ask, words), number).await
     }
 
     async fn ask_gateway(&self, ask: Ask) -> Result<Json, CallError> {
-        let allowed =
-            if ask.is_tool_call() { self.admitted.tools() } else { self.admitted.visible_tools() };
+        let reach = self.admitted.reach();
+        let allowed = if ask.is_tool_call() { reach.callable() } else { reach.visible() };
         self.gateway.answer(ask, allowed, self.admitted.language()).await
     }
 
@@ -204,22 +212,26 @@ impl<'a> Answers<'a> {
     async fn call_own_function(&self, name: &str, args: Json) -> Result<Json, CallError> {
         let about = |error: CallError| error.about("codexec", name);
         let refused = |code, message: String| about(CallError::new(code, message));
-        if self.admitted.tools().check("codexec", name).is_err() {
+        if self.admitted.reach().callable().check("codexec", name).is_err() {
             let message = format!(
                 "codexec.{name} is not allowed here; add \"codexec.{name}\" or \"codexec.*\" to \
                  allowed_tools"
             );
             return Err(refused(CallCode::ToolNotAllowed, message));
         }
-        let runs_code = own::RUN_CODE.contains(&name);
+        let function = OwnFunction::from_name(name).ok_or_else(|| {
+            let error = OwnFunctionError::unknown(name);
+            refused(error.call_code(), error.to_string())
+        })?;
+        let runs_code = function.spec().runs_code;
         // THREAT[ORD-3]: functions that only read and write run one at a time for each execution.
         let guard = if runs_code { None } else { self.own_function_lock.acquire().await.ok() };
-        let bytes = args.text().len() as u64;
-        match name {
-            _ if runs_code => self.allowance.take(bytes).map_err(about)?,
-            // A saved script is stored twice.
-            "save_script" => self.allowance.take(2 * bytes).map_err(about)?,
-            _ => {}
+        let is_saved = function == OwnFunction::SaveScript;
+        // A saved script is stored twice.
+        let stored_copies = if is_saved { 2 } else { u64::from(runs_code) };
+        if stored_copies > 0 {
+            let bytes = args.text().len() as u64;
+            self.allowance.take(stored_copies * bytes).map_err(about)?;
         }
         let Ok(Some(Value::Object(values))) = self.gateway.parse_json(&args).await else {
             return Err(refused(
@@ -228,7 +240,7 @@ impl<'a> Answers<'a> {
             ));
         };
         drop(args);
-        let done = self.app.call_own_function(name, values, self.client).await;
+        let done = self.app.call_own_function(function, values, self.client).await;
         drop(guard);
         match done {
             Ok(owned) => self.gateway.write_json(owned.value).await.map_err(about),

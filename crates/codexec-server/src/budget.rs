@@ -7,6 +7,8 @@ pub struct TextBudget {
 }
 
 impl TextBudget {
+    /// No limit, where no agent's context has to be saved.
+    pub const UNLIMITED: TextBudget = TextBudget { chars: usize::MAX, head: 0, tail: 0 };
     pub const DEFAULT: TextBudget = TextBudget { chars: 10_000, head: 4_000, tail: 4_000 };
 
     /// Returns half of the budget, for two texts that share it.

@@ -6,38 +6,56 @@ mod rules;
 mod tool_answers;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use codexec_gateway::{Gateway, ServerState};
 use codexec_store::{CallEnd, CallStart, Store, mask};
-use codexec_types::{
-    Admitted, Ask, CallCode, CallError, ExecutionId, Json, Language, ToolFilter, format_rfc3339,
-};
+use codexec_types::{Ask, CallCode, CallError, ExecutionId, Json, Language, Reach};
+use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-pub(crate) use self::rate_limit::DiscoveryRateLimit;
-use crate::{App, Client};
+pub use self::rate_limit::DiscoveryRateLimit;
+use crate::Client;
 
 /// Timeout of a discovery.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(500);
 /// Timeout for servers to start. A little shorter, so that the error can name the slow servers.
 const SERVERS_TIMEOUT: Duration = Duration::from_millis(490);
 
-/// The tools that discovery shows.
-#[derive(Debug)]
-pub(crate) struct DiscoveryRules {
-    /// Every visible tool. Only these can be called at all.
-    pub(crate) visible: ToolFilter,
+/// The rules for searches of an execution: how often they are answered, and who is told of them.
+/// The visible tools are in the execution's [`Reach`].
+pub struct DiscoveryRules {
+    limit: Arc<DiscoveryRateLimit>,
+    /// Called after each discovery, before the code gets the result.
+    on_finished: Option<DiscoveryObserver>,
+}
+
+/// A function that is told of discoveries, e.g. for an audit log.
+pub type DiscoveryObserver = Arc<dyn Fn(FinishedDiscovery) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// A discovery that was answered or refused.
+pub struct FinishedDiscovery {
+    pub execution: ExecutionId,
+    /// The client's name for records.
+    pub client: String,
+    /// The function that the code called.
+    pub function: &'static str,
+    /// The search words, shortened and masked.
+    pub search_terms: Value,
+    /// The number of tools in the result.
+    pub results: usize,
+    pub error: Option<String>,
+    pub duration: Duration,
 }
 
 /// The execution that searches.
 #[derive(Clone, Copy)]
 pub(crate) struct DiscoveryContext<'a> {
-    pub(crate) app: &'a App,
     pub(crate) store: &'a Store,
     pub(crate) id: &'a ExecutionId,
     pub(crate) client: &'a Client,
     pub(crate) language: Language,
+    pub(crate) reach: &'a Reach,
 }
 
 /// The search words of one discovery, for the record.
@@ -48,7 +66,7 @@ pub(crate) struct SearchWords {
 }
 
 /// The server name of discoveries in records. No server of the user can have it.
-pub(crate) const RECORDED_SERVER: &str = "codexec";
+pub const DISCOVERY_SERVER: &str = "codexec";
 
 impl SearchWords {
     /// Returns `None` if the ask is not a discovery.
@@ -81,6 +99,13 @@ impl SearchWords {
 }
 
 impl DiscoveryRules {
+    pub fn new(
+        limit: Arc<DiscoveryRateLimit>,
+        on_finished: Option<DiscoveryObserver>,
+    ) -> DiscoveryRules {
+        DiscoveryRules { limit, on_finished }
+    }
+
     /// Counts, checks and answers a discovery, and records it whatever the result.
     pub(crate) async fn answer(
         &self,
@@ -90,7 +115,7 @@ impl DiscoveryRules {
         number: u32,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
-        let counted = by.app.discovery_limit.count(&by.client.principal, begun);
+        let counted = self.limit.count(by.client.identity(), begun);
         if let Err(rate_limited) = &counted
             && !rate_limited.is_first
         {
@@ -99,7 +124,7 @@ impl DiscoveryRules {
         let args = json!({"searchTerms": words.shortened()}).to_string();
         let kept_bytes = args.len();
         let call =
-            CallStart { server: RECORDED_SERVER, tool: words.function, args: &args, kept_bytes };
+            CallStart { server: DISCOVERY_SERVER, tool: words.function, args: &args, kept_bytes };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
             let message =
                 format!("the search was not made, because it cannot be recorded: {error}");
@@ -108,7 +133,7 @@ impl DiscoveryRules {
         let result = match (counted, rules::check(&ask)) {
             (Err(rate_limited), _) => Err(rate_limit_error(rate_limited.wait)),
             (Ok(()), Err(error)) => Err(error),
-            (Ok(()), Ok(())) => self.search(by, gateway, ask).await,
+            (Ok(()), Ok(())) => search(by, gateway, ask).await,
         };
         let error = result.as_ref().err();
         let end = CallEnd {
@@ -118,44 +143,49 @@ impl DiscoveryRules {
             result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
         };
         by.store.finish_call(by.id, number, end).await;
-        audit(by, &words, &result, begun.elapsed()).await;
+        if let Some(on_finished) = &self.on_finished {
+            on_finished(FinishedDiscovery {
+                execution: by.id.clone(),
+                client: by.client.name(),
+                function: words.function,
+                search_terms: words.shortened(),
+                results: result.as_ref().map_or(0, tool_answers::count),
+                error: error.map(|error| error.message.clone()),
+                duration: begun.elapsed(),
+            })
+            .await;
+        }
         result
     }
+}
 
-    /// Rewrites a permission error so that it says how to call the tool, by the name that was
-    /// shown.
-    pub(crate) fn explain_denied(&self, mut error: CallError) -> CallError {
-        let is_denied = matches!(error.code, CallCode::ServerNotAllowed | CallCode::ToolNotAllowed);
-        let (true, Some(server), Some(tool)) = (is_denied, &error.server, &error.tool) else {
-            return error;
-        };
-        let name = format!("mcp__{server}__{tool}");
-        error.message = match self.visible.check(server, tool) {
-            Err(_) => format!("tool \"{name}\" is not allowed by the settings of codexec"),
-            Ok(()) => format!("tool \"{name}\" is not in allowedTools; add it to call it"),
-        };
-        error
-    }
+/// Rewrites a permission error so that it says how to call the tool, by the name that was shown.
+pub(crate) fn explain_denied(mut error: CallError, reach: &Reach) -> CallError {
+    let is_denied = matches!(error.code, CallCode::ServerNotAllowed | CallCode::ToolNotAllowed);
+    let (true, Some(server), Some(tool)) = (is_denied, &error.server, &error.tool) else {
+        return error;
+    };
+    let name = format!("mcp__{server}__{tool}");
+    error.message = match reach.visible().check(server, tool) {
+        Err(_) => format!("tool \"{name}\" is not allowed by the settings of codexec"),
+        Ok(()) => format!("tool \"{name}\" is not in allowedTools; add it to call it"),
+    };
+    error
+}
 
-    async fn search(
-        &self,
-        by: DiscoveryContext<'_>,
-        gateway: &Gateway,
-        ask: Ask,
-    ) -> Result<Json, CallError> {
-        let begun = Instant::now();
-        let hurried = gateway.with_list_wait(SERVERS_TIMEOUT);
-        let finding = tool_answers::answer(&hurried, ask, &self.visible, by.language);
-        let found = tokio::time::timeout(DISCOVERY_TIMEOUT, finding).await;
-        let starting = starting_servers(gateway);
-        match found {
-            // The caller could not know that the tools of these servers are missing in the result.
-            Ok(_) if begun.elapsed() >= SERVERS_TIMEOUT && !starting.is_empty() => {
-                Err(timeout_error(&starting))
-            }
-            Ok(result) => result,
-            Err(_) => Err(timeout_error(&starting)),
+async fn search(by: DiscoveryContext<'_>, gateway: &Gateway, ask: Ask) -> Result<Json, CallError> {
+    let begun = Instant::now();
+    let hurried = gateway.with_list_wait(SERVERS_TIMEOUT);
+    let finding = tool_answers::answer(&hurried, ask, by.reach.visible(), by.language);
+    let found = tokio::time::timeout(DISCOVERY_TIMEOUT, finding).await;
+    let starting = starting_servers(gateway);
+    match found {
+        // The caller could not know that the tools of these servers are missing in the result.
+        Ok(_) if begun.elapsed() >= SERVERS_TIMEOUT && !starting.is_empty() => {
+            Err(timeout_error(&starting))
         }
+        Ok(result) => result,
+        Err(_) => Err(timeout_error(&starting)),
     }
 }
 
@@ -188,45 +218,4 @@ fn timeout_error(starting: &[String]) -> CallError {
         DISCOVERY_TIMEOUT.as_millis()
     );
     CallError::new(CallCode::UpstreamError, message)
-}
-
-async fn audit(
-    by: DiscoveryContext<'_>,
-    words: &SearchWords,
-    result: &Result<Json, CallError>,
-    took: Duration,
-) {
-    if by.app.seeds.executor.audit_log.is_none() {
-        return;
-    }
-    let line = json!({
-        "timestamp": format_rfc3339(SystemTime::now()),
-        "action": "discovery",
-        "function": words.function,
-        "searchTerms": words.shortened(),
-        "resultsCount": result.as_ref().map_or(0, tool_answers::count),
-        "executionId": by.id.as_str(),
-        "executionTimeMs": u64::try_from(took.as_millis()).unwrap_or(u64::MAX),
-        "success": result.is_ok(),
-        "error": result.as_ref().err().map(|error| mask(&error.message)),
-        "clientId": by.client.name(),
-    });
-    by.app.audit(&line).await;
-}
-
-/// Makes only visible tools callable.
-pub(crate) fn restrict_to_visible(
-    admitted: Admitted,
-    discovery: Option<&DiscoveryRules>,
-) -> Admitted {
-    let wall = admitted.limits().wall;
-    match discovery {
-        Some(discovery) => admitted.limited_to(&discovery.visible, wall),
-        None => admitted,
-    }
-}
-
-/// Returns the rules of the execution that makes this request.
-pub(crate) fn outer_discovery(client: &Client) -> Option<Arc<DiscoveryRules>> {
-    client.outer.as_ref()?.discovery.clone()
 }

@@ -6,7 +6,7 @@ const TAIL_CHARS: usize = 40;
 
 /// Formats an untrusted name on one line: invisible characters and those that reorder text are
 /// escaped, and a long name loses its middle.
-pub(crate) fn escape_name(name: &str) -> String {
+pub fn escape_name(name: &str) -> String {
     let (whole, is_complete) = escape_up_to(name.chars(), MAX_NAME_CHARS);
     if is_complete {
         return whole.concat();

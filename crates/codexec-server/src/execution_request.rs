@@ -1,7 +1,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use codexec_types::{AdmissionRequest, Json, Language, Policy, RequestedLimits, WorkingDirPolicy};
+use codexec_types::{
+    AdmissionRequest, Json, Language, Policy, RequestedLimits, ToolFilter, ToolView,
+    WorkingDirPolicy,
+};
 
 use crate::discovery::DiscoveryRules;
 use crate::sessions::{OpenSession, Replay};
@@ -18,12 +21,12 @@ pub struct ExecutionRequest {
     /// One of the user's directories to work in, as the client wrote it.
     pub working_dir: Option<PathBuf>,
     pub asked: RequestedLimits,
-    /// True if the code can see more tools than it may call.
-    pub(crate) sees_all: bool,
-    /// The discovery rules, if the code can see more tools than it may call.
+    /// The tools that the code can see.
+    pub view: ToolView,
+    /// The rules for searches of the code; with [`ToolView::Discovery`].
     pub(crate) discovery: Option<Arc<DiscoveryRules>>,
     /// The directories that this toolset allows, instead of the policy's.
-    pub(crate) files: Option<WorkingDirPolicy>,
+    pub files: Option<WorkingDirPolicy>,
     /// The session to run in, or `None` for a worker of its own.
     pub(crate) session: Option<Arc<OpenSession>>,
     /// The name and version of the saved script that this is.
@@ -42,13 +45,19 @@ impl ExecutionRequest {
             args: Vec::new(),
             working_dir: None,
             asked: RequestedLimits::default(),
-            sees_all: false,
+            view: ToolView::default(),
             discovery: None,
             files: None,
             session: None,
             script: None,
             replayed: None,
         }
+    }
+
+    /// Lets the code find these tools by the rules of discovery. No others can be called.
+    pub fn discover(&mut self, visible: ToolFilter, rules: DiscoveryRules) {
+        self.view = ToolView::Discovery(visible);
+        self.discovery = Some(Arc::new(rules));
     }
 
     /// Returns the policy with the directories of this request.
@@ -59,16 +68,17 @@ impl ExecutionRequest {
         }
     }
 
-    /// Resolves the working directory. This is the only disk access of a request.
+    /// Resolves the working directory. This is the only disk access before a request is
+    /// admitted.
     pub(crate) async fn resolve(
         self,
         files: &WorkingDirPolicy,
     ) -> Result<AdmissionRequest, DirError> {
-        let ExecutionRequest { language, code, input, args, working_dir, asked, .. } = self;
+        let ExecutionRequest { language, code, input, args, working_dir, asked, view, .. } = self;
         let working_dir = match working_dir {
             Some(path) => Some(resolve_dir(path, files).await?),
             None => None,
         };
-        Ok(AdmissionRequest { language, code, input, args, working_dir, asked })
+        Ok(AdmissionRequest { language, code, input, args, working_dir, asked, view })
     }
 }

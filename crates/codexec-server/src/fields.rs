@@ -5,13 +5,13 @@ use serde_json::{Map, Value};
 
 /// The arguments of one call. Fields that have not been read when [`Fields::finish`] is called are
 /// unknown.
-pub(crate) struct Fields {
+pub struct Fields {
     values: Map<String, Value>,
     known: Vec<&'static str>,
 }
 
 #[derive(Debug, PartialEq, thiserror::Error)]
-pub(crate) enum FieldError {
+pub enum FieldError {
     #[error("{field}: {problem}; {allowed}")]
     Invalid { field: String, problem: String, allowed: String },
     #[error("{}: unknown; {}", .unknown.join(", "), list_allowed_fields(.known))]
@@ -19,11 +19,11 @@ pub(crate) enum FieldError {
 }
 
 impl Fields {
-    pub(crate) fn new(values: Map<String, Value>) -> Fields {
+    pub fn new(values: Map<String, Value>) -> Fields {
         Fields { values, known: Vec::new() }
     }
 
-    pub(crate) fn text(&mut self, field: &'static str) -> Result<Option<String>, FieldError> {
+    pub fn text(&mut self, field: &'static str) -> Result<Option<String>, FieldError> {
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::String(text)) => Ok(Some(text)),
@@ -31,7 +31,7 @@ impl Fields {
         }
     }
 
-    pub(crate) fn required_text(&mut self, field: &'static str) -> Result<String, FieldError> {
+    pub fn required_text(&mut self, field: &'static str) -> Result<String, FieldError> {
         self.text(field)?.ok_or_else(|| FieldError::Invalid {
             field: field.to_owned(),
             problem: "it is missing".to_owned(),
@@ -40,7 +40,7 @@ impl Fields {
     }
 
     /// Reads one of the words, and returns the value that belongs to it.
-    pub(crate) fn choice<T: Copy>(
+    pub fn choice<T: Copy>(
         &mut self,
         field: &'static str,
         choices: &[(&str, T)],
@@ -54,7 +54,7 @@ impl Fields {
             .ok_or_else(|| invalid_field(field, &Value::String(text), &allowed))
     }
 
-    pub(crate) fn number(
+    pub fn number(
         &mut self,
         field: &'static str,
         range: std::ops::RangeInclusive<u64>,
@@ -70,7 +70,7 @@ impl Fields {
         }
     }
 
-    pub(crate) fn boolean(&mut self, field: &'static str) -> Result<Option<bool>, FieldError> {
+    pub fn boolean(&mut self, field: &'static str) -> Result<Option<bool>, FieldError> {
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
             Some(Value::Bool(boolean)) => Ok(Some(boolean)),
@@ -78,7 +78,7 @@ impl Fields {
         }
     }
 
-    pub(crate) fn texts(&mut self, field: &'static str) -> Result<Option<Vec<String>>, FieldError> {
+    pub fn texts(&mut self, field: &'static str) -> Result<Option<Vec<String>>, FieldError> {
         let allowed = "it must be an array of strings";
         match self.take(field) {
             None | Some(Value::Null) => Ok(None),
@@ -94,12 +94,12 @@ impl Fields {
         }
     }
 
-    pub(crate) fn take(&mut self, field: &'static str) -> Option<Value> {
+    pub fn take(&mut self, field: &'static str) -> Option<Value> {
         self.known.push(field);
         self.values.shift_remove(field)
     }
 
-    pub(crate) fn finish(self) -> Result<(), FieldError> {
+    pub fn finish(self) -> Result<(), FieldError> {
         if self.values.is_empty() {
             return Ok(());
         }

@@ -1,11 +1,11 @@
 //! The images that a guest emits: counted, checked, and saved as files.
 
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use codexec_files::private_files;
 use codexec_types::{Image, ImageType};
 
 /// Maximum number of images of one execution.
@@ -66,7 +66,7 @@ impl Images {
 fn write_all(folder: &Path, images: &[Image]) -> (Vec<PathBuf>, io::Result<()>) {
     let mut files = Vec::new();
     let mut write = || {
-        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        private_files::make_folder(folder)?;
         for (number, image) in (1..).zip(images) {
             let bytes = STANDARD.decode(&image.base64).map_err(io::Error::other)?;
             files.push(write(folder, number, image.mime, &bytes)?);
@@ -84,7 +84,7 @@ fn write(folder: &Path, number: u32, mime: ImageType, bytes: &[u8]) -> io::Resul
         .chain((1..100).map(|other| format!("image-{number}-{other}.{extension}")));
     for name in names {
         let path = folder.join(name);
-        match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path) {
+        match private_files::create(&path) {
             Ok(mut file) => {
                 file.write_all(bytes)?;
                 return Ok(path);

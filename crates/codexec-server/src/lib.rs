@@ -1,15 +1,15 @@
 //! Runs executions, and serves them over MCP.
 //!
-//! Invariant: all code runs through [`App::execute`]. No edge talks to a worker, an upstream or the
-//! database directly.
+//! Invariant: all code runs through [`App::execute`]. No edge starts a guest in another way; edges
+//! may read the store and the catalogue.
 
 mod allowance;
 mod answers;
+mod app;
 mod artifact_files;
-mod audit;
 mod budget;
 mod client;
-mod code_execution;
+mod connection;
 mod discovery;
 mod error;
 mod escaped_text;
@@ -17,37 +17,44 @@ mod execute;
 mod execution_packages;
 mod execution_request;
 mod fields;
+mod guest_run;
 mod images;
+mod live_policy;
 mod live_settings;
 pub mod mcp;
 mod outer_execution;
 pub mod own;
 mod records;
 mod reply;
-mod seeds;
 mod sessions;
 mod snapshots;
 mod tool_text;
-mod toolset;
-mod toon;
 mod working_dir;
 
+pub use app::App;
 pub use budget::TextBudget;
 pub use client::Client;
-pub use code_execution::{CodeExecution, CodeExecutionStatus, NamedScript};
+pub use connection::{Connection, ReadAccess};
+pub use discovery::{
+    DISCOVERY_SERVER, DiscoveryObserver, DiscoveryRateLimit, DiscoveryRules, FinishedDiscovery,
+};
 pub use error::ExecuteError;
-pub use execute::{App, FinishedExecution, Progress};
+pub use escaped_text::escape_name;
+pub use execute::{FinishedExecution, Progress};
 pub use execution_request::ExecutionRequest;
+pub use fields::{FieldError, Fields};
 pub use images::Images;
+pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
 pub use records::Records;
-pub use reply::{ToolReply, explain_outcome, render_failure, render_reply};
-pub use seeds::{BridgeSettings, ExecutorSettings, OutputMode, ProxySettings, Seeds};
+pub use reply::{
+    ToolReply, explain_outcome, render_failure, render_notes, render_reply, render_value,
+    resource_uri,
+};
 pub use sessions::{
     ClosedSession, OpenSession, OpenSessions, RecordedCell, SessionError, SessionInfo,
     SessionSettings,
 };
 pub use snapshots::SnapshotError;
 pub use tool_text::render_tool;
-pub use toolset::{InvalidToolset, Toolset, Toolsets};
-pub use working_dir::DirError;
+pub use working_dir::{DirError, resolve_dir};

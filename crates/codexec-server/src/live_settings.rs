@@ -1,34 +1,13 @@
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
-use codexec_types::{Policy, ToolFilter};
-
-/// The current policy and the state of the server files, which may change while the server runs.
+/// The state of the server files, which may change while the server runs.
+#[derive(Default)]
 pub struct LiveSettings {
-    policy: Mutex<Arc<Policy>>,
     problems: Mutex<Vec<String>>,
     waiting: Mutex<Vec<String>>,
 }
 
 impl LiveSettings {
-    pub fn new(policy: Policy) -> LiveSettings {
-        LiveSettings {
-            policy: Mutex::new(Arc::new(policy)),
-            problems: Mutex::default(),
-            waiting: Mutex::default(),
-        }
-    }
-
-    pub fn policy(&self) -> Arc<Policy> {
-        self.policy.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    /// Replaces the tool filter, after its patterns were parsed with the current servers' names.
-    pub fn set_tools(&self, tools: ToolFilter) {
-        let mut policy = self.policy.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Policy { tools, ..Policy::clone(&policy) };
-        *policy = Arc::new(now);
-    }
-
     /// Returns the problems of the files that configure servers, as sentences.
     pub fn problems(&self) -> Vec<String> {
         self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
@@ -47,8 +26,8 @@ impl LiveSettings {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = names;
     }
 
-    /// Returns the same as one line for an agent, if there are any.
-    pub(crate) fn waiting_note(&self) -> Option<String> {
+    /// Returns the waiting servers as one line for an agent, if there are any.
+    pub fn waiting_note(&self) -> Option<String> {
         const NAMED: usize = 3;
         let names = self.pending_servers();
         let more = if names.len() > NAMED { ", .." } else { "" };

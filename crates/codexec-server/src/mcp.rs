@@ -1,20 +1,21 @@
 //! The MCP edge: parses a request, makes one call, formats the result. The SDK's types stay in this
-//! folder.
+//! folder and in toolsets. Every toolset, also codexec's own, is a [`Toolset`].
 
-mod code_execution_mode;
-mod code_executor;
 mod codexec;
 mod direct;
 mod execute_code;
 mod health;
 mod instructions;
-mod mcpproxy;
+mod own_toolsets;
 mod pending_call;
 mod raw_result;
 mod resource;
 mod search_tools;
 mod stdio;
 mod tool;
+mod tool_request;
+mod toolset;
+mod toolset_names;
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -24,16 +25,24 @@ use rmcp::model::{
     CustomResult, ErrorCode, Implementation, JsonObject, ListPromptsResult,
     ListResourceTemplatesResult, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
     ReadResourceRequestParams, ReadResourceResponse, ServerCapabilities, ServerConfig,
-    SubscriptionFilter, Tool,
+    SubscriptionFilter,
 };
 use rmcp::service::{NotificationContext, QuitReason, RequestContext, SubscriptionContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler, ServiceExt as _};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
+pub use self::direct::error_outcome;
 use self::direct::{KnownList, ListChangeDetector};
-use self::pending_call::{ParkedCalls, PendingCall};
-use crate::{App, ToolReply, Toolset, Toolsets, own};
+pub use self::execute_code::execution_meta;
+pub use self::own_toolsets::{CodexecTools, CompactTools, DirectTools};
+use self::pending_call::ParkedCalls;
+pub use self::pending_call::{CallOutcome, PendingCall};
+pub use self::tool::tool;
+pub use self::tool_request::ToolRequest;
+pub use self::toolset::{ChangingTools, Toolset, Toolsets};
+pub use self::toolset_names::{InvalidToolset, ToolsetNames};
+use crate::{App, Connection, ToolReply};
 
 /// The toolsets' own tools never change while the server runs.
 const TOOLS_TTL_MS: u64 = 24 * 60 * 60 * 1_000;
@@ -44,8 +53,8 @@ const SCRIPTS_TTL_MS: u64 = 60 * 1_000;
 #[derive(Clone)]
 pub struct McpServer {
     app: Arc<App>,
-    started: Instant,
-    toolsets: Toolsets,
+    connected_at: Instant,
+    connection: Arc<Connection>,
     parked_calls: ParkedCalls,
     known_list: KnownList,
     /// Cancelled when the client has disconnected.
@@ -55,14 +64,14 @@ pub struct McpServer {
 /// Serves one client over stdin and stdout until it disconnects or `stop` is cancelled.
 pub async fn serve_stdio(
     app: Arc<App>,
-    toolsets: Toolsets,
+    connection: Arc<Connection>,
     stop: CancellationToken,
 ) -> Result<(), ServeError> {
     let disconnected = CancellationToken::new();
     let _guard = disconnected.clone().drop_guard();
     // THREAT[RES-10]: the SDK waits for running calls after the end of its input; guests must not
     // keep running for a client that has disconnected.
-    let (stopped, token) = (Arc::clone(&app), disconnected.clone());
+    let (stopped, token) = (Arc::clone(&connection), disconnected.clone());
     tokio::spawn(async move {
         token.cancelled().await;
         stopped.stop_executions();
@@ -70,8 +79,8 @@ pub async fn serve_stdio(
     let transport = stdio::ClientPipe::open(disconnected.clone());
     let server = McpServer {
         app,
-        started: Instant::now(),
-        toolsets,
+        connected_at: Instant::now(),
+        connection,
         parked_calls: ParkedCalls::default(),
         known_list: KnownList::default(),
         disconnected,
@@ -105,82 +114,28 @@ pub enum ServeError {
 }
 
 impl McpServer {
-    /// Returns the tools that do not depend on scripts or upstreams.
-    fn own_tools(&self) -> Vec<Tool> {
-        let mut own: Vec<Tool> = Vec::new();
-        for set in self.toolsets.iter() {
-            let tools = match set {
-                Toolset::Codexec => codexec::tools(),
-                Toolset::CodeExecutor => code_executor::tools(),
-                Toolset::CodeExecutionMode => code_execution_mode::tools(),
-                Toolset::Mcpproxy => mcpproxy::tools(&self.app.seeds.proxy),
-                Toolset::Compact => tool::compact(),
-                Toolset::Direct => Vec::new(),
-            };
-            let is_new = |tool: &Tool| own.iter().all(|other| other.name != tool.name);
-            let new: Vec<Tool> = tools.into_iter().filter(is_new).collect();
-            own.extend(new);
-        }
-        own
-    }
-
-    /// Starts a tool call. Returns a reply instead if it can be answered at once.
-    async fn begin(
+    /// Starts a tool call.
+    fn begin(
         &self,
         name: &str,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
-    ) -> Result<Result<PendingCall, ToolReply>, ErrorData> {
-        for set in self.toolsets.iter() {
-            match (set, name) {
-                (Toolset::Codexec, name) if own::TOOLS.contains(&name) => {
-                    return Ok(Ok(codexec::begin(&self.app, name, arguments, context)));
-                }
-                (Toolset::Codexec, name) if codexec::is_script(name) => {
-                    return Ok(Ok(codexec::begin_script(&self.app, name, arguments, context)));
-                }
-                (Toolset::CodeExecutor, name) if code_executor::is_tool(name) => {
-                    let (name, since) = (name.to_owned(), self.started);
-                    return Ok(Ok(code_executor::begin(
-                        &self.app, name, arguments, context, since,
-                    )));
-                }
-                (Toolset::CodeExecutionMode, name) if code_execution_mode::is_tool(name) => {
-                    return Ok(Ok(code_execution_mode::begin(&self.app, arguments, context)));
-                }
-                (Toolset::Mcpproxy, name) if mcpproxy::is_tool(name) => {
-                    return Ok(Ok(mcpproxy::begin(&self.app, name, arguments, context)));
-                }
-                (Toolset::Compact, "execute_code") => {
-                    return Ok(Ok(execute_code::begin(&self.app, arguments, context)));
-                }
-                (Toolset::Compact, "search_tools") => {
-                    return Ok(Err(search_tools::call(&self.app, arguments).await));
-                }
-                (Toolset::Compact, "health") => {
-                    return Ok(Err(health::call(&self.app, arguments, self.started).await));
-                }
-                (Toolset::Direct, name) if name.contains("__") => {
-                    let name = name.to_owned();
-                    return Ok(Ok(direct::begin(&self.app, name, arguments, context)));
-                }
-                (
-                    Toolset::Codexec
-                    | Toolset::CodeExecutor
-                    | Toolset::CodeExecutionMode
-                    | Toolset::Mcpproxy
-                    | Toolset::Compact
-                    | Toolset::Direct,
-                    _,
-                ) => {}
-            }
-        }
-        Err(ErrorData::invalid_params(self.unknown_tool_message(name), None))
+    ) -> Result<PendingCall, ErrorData> {
+        let Some(toolset) = self.connection.toolsets().find(name) else {
+            return Err(ErrorData::invalid_params(self.unknown_tool_message(name), None));
+        };
+        let request = ToolRequest {
+            app: &self.app,
+            connection: &self.connection,
+            context,
+            connected_at: self.connected_at,
+        };
+        Ok(toolset.begin(name, arguments, &request))
     }
 
     fn unknown_tool_message(&self, name: &str) -> String {
         let name: String = name.chars().take(200).collect();
-        if self.toolsets.iter().any(|set| set != Toolset::Compact) {
+        if !self.connection.toolsets().is_compact() {
             return format!("there is no tool {name:?} here; tools/list has all there are");
         }
         format!(
@@ -195,7 +150,7 @@ impl ServerHandler for McpServer {
         let mut capabilities =
             ServerCapabilities::builder().enable_tools().enable_resources().build();
         if let Some(tools) = &mut capabilities.tools
-            && (self.toolsets.has(Toolset::Direct) || self.toolsets.has(Toolset::Codexec))
+            && self.connection.toolsets().may_change()
         {
             tools.list_changed = Some(true);
         }
@@ -203,7 +158,9 @@ impl ServerHandler for McpServer {
             .with_server_info(
                 Implementation::new("codexec", env!("CARGO_PKG_VERSION")).with_title("codexec"),
             )
-            .with_instructions(instructions::text(&self.toolsets, &self.app.gateway.server_names()))
+            .with_instructions(
+                self.connection.toolsets().instructions(&self.app.gateway.server_names()),
+            )
     }
 
     async fn list_tools(
@@ -211,19 +168,21 @@ impl ServerHandler for McpServer {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let mut own = self.own_tools();
-        if self.toolsets.has(Toolset::Codexec) {
+        let mut own = self.connection.toolsets().tools();
+        if self.connection.toolsets().has(ChangingTools::Scripts) {
             let scripts = self.app.scripts.list_exposed().await.unwrap_or_default();
             own.extend(codexec::script_tools(&scripts));
         }
-        if self.toolsets.has(Toolset::Direct) {
+        if self.connection.toolsets().has(ChangingTools::Upstreams) {
             let own = own.iter().filter_map(|tool| serde_json::to_value(tool).ok()).collect();
-            let list = direct::list(&self.app, own, request, &self.known_list, &context).await?;
+            let list =
+                direct::list(&self.app, &self.connection, own, request, &self.known_list, &context)
+                    .await?;
             raw_result::replace_result(&context, list);
             return Ok(ListToolsResult::default());
         }
         let mut list = ListToolsResult::with_all_items(own);
-        let may_change = self.toolsets.has(Toolset::Codexec);
+        let may_change = self.connection.toolsets().may_change();
         list.ttl_ms = Some(if may_change { SCRIPTS_TTL_MS } else { TOOLS_TTL_MS });
         Ok(list)
     }
@@ -237,10 +196,7 @@ impl ServerHandler for McpServer {
             Some(_) => self.parked_calls.take(&request)?,
             None => {
                 let arguments = request.arguments.clone().unwrap_or_default();
-                match self.begin(&request.name, arguments, &context).await? {
-                    Ok(call) => call,
-                    Err(reply) => return Ok(CallToolResponse::Complete(tool_result(reply))),
-                }
+                self.begin(&request.name, arguments, &context)?
             }
         };
         call.drive(&request, &context, &self.parked_calls).await
@@ -248,11 +204,13 @@ impl ServerHandler for McpServer {
 
     /// Notifies a client with a handshake of changes of the tool list from here on.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        if !self.toolsets.has(Toolset::Direct) {
+        if !self.connection.toolsets().has(ChangingTools::Upstreams) {
             return;
         }
-        let (mut changes, disconnected) =
-            (ListChangeDetector::new(&self.app, &self.known_list), self.disconnected.clone());
+        let (mut changes, disconnected) = (
+            ListChangeDetector::new(&self.app, &self.connection, &self.known_list),
+            self.disconnected.clone(),
+        );
         tokio::spawn(disconnected.run_until_cancelled_owned(async move {
             while changes.next().await && context.peer.notify_tool_list_changed().await.is_ok() {}
         }));
@@ -262,12 +220,12 @@ impl ServerHandler for McpServer {
         &self,
         requested: &SubscriptionFilter,
     ) -> Option<SubscriptionFilter> {
-        self.toolsets.has(Toolset::Direct).then(|| requested.clone())
+        self.connection.toolsets().has(ChangingTools::Upstreams).then(|| requested.clone())
     }
 
     /// Notifies a client without a handshake of such changes, as long as its subscription lasts.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = ListChangeDetector::new(&self.app, &self.known_list);
+        let mut changes = ListChangeDetector::new(&self.app, &self.connection, &self.known_list);
         loop {
             let needs_notification = tokio::select! {
                 needs_notification = changes.next() => needs_notification,
@@ -314,9 +272,7 @@ impl ServerHandler for McpServer {
         _: Option<PaginatedRequestParams>,
         _: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let has_page = self.toolsets.has(Toolset::CodeExecutionMode);
-        let pages = has_page.then(code_execution_mode::resource);
-        Ok(ListResourcesResult::with_all_items(pages.into_iter().collect()))
+        Ok(ListResourcesResult::with_all_items(self.connection.toolsets().resources()))
     }
 
     async fn list_resource_templates(
@@ -332,11 +288,13 @@ impl ServerHandler for McpServer {
         request: ReadResourceRequestParams,
         _: RequestContext<RoleServer>,
     ) -> Result<ReadResourceResponse, ErrorData> {
-        let has_page = self.toolsets.has(Toolset::CodeExecutionMode);
-        if has_page && request.uri == code_execution_mode::URI {
-            return Ok(code_execution_mode::read());
+        match self.connection.toolsets().read_resource(&request.uri) {
+            Some(read) => Ok(read),
+            None => {
+                let scope = self.connection.read_scope();
+                resource::read(&self.app.records, &scope, &request.uri).await
+            }
         }
-        resource::read(&self.app.records, &request.uri).await
     }
 
     async fn list_prompts(
@@ -348,8 +306,8 @@ impl ServerHandler for McpServer {
     }
 }
 
-/// Returns content only: the leading clients drop it when there is structured content as well.
-fn tool_result(reply: ToolReply) -> CallToolResult {
+/// Formats a reply as content only: the leading clients drop it when there is structured content as well.
+pub fn tool_result(reply: ToolReply) -> CallToolResult {
     let mut content = vec![ContentBlock::text(reply.text)];
     let images = reply.images.into_iter();
     content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));

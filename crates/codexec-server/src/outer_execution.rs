@@ -1,18 +1,18 @@
 //! Requests from inside an execution: what its code may reach, and what ends with it.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use codexec_types::{Admitted, ExecutionId, Grants, SessionId, ToolFilter};
+use codexec_types::{Admitted, ExecutionId, FileChanges, Reach, SessionId};
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use crate::Client;
 use crate::allowance::Allowance;
 use crate::discovery::DiscoveryRules;
 use crate::execution_packages::ExecutionPackages;
-use crate::{Client, ExecuteError};
 
 /// Maximum nesting of executions.
 pub(crate) const MAX_DEPTH: u8 = 3;
@@ -21,11 +21,9 @@ pub(crate) const MAX_DEPTH: u8 = 3;
 #[derive(Clone)]
 pub(crate) struct OuterExecution {
     pub(crate) scope: SessionScope,
-    pub(crate) tools: ToolFilter,
-    /// The code's grants.
-    pub(crate) grants: Grants,
+    pub(crate) reach: Reach,
     pub(crate) tool_calls: u32,
-    /// The discovery rules, if the code can see more tools than it may call.
+    /// The rules for searches of the code, if there are any.
     pub(crate) discovery: Option<Arc<DiscoveryRules>>,
     /// The deadline of the execution.
     pub(crate) until: Instant,
@@ -36,6 +34,8 @@ pub(crate) struct OuterExecution {
     pub(crate) packages: Arc<ExecutionPackages>,
     /// The bytes that the execution may still store.
     pub(crate) allowance: Arc<Allowance>,
+    /// Changes that nested executions made in the user's directories.
+    pub(crate) nested_changes: Arc<Mutex<FileChanges>>,
     /// Counts what the execution has begun and must finish: executions, and sessions that are being
     /// opened or closed.
     tasks: TaskTracker,
@@ -67,6 +67,9 @@ impl OuterExecution {
         scope: SessionScope,
         (discovery, packages): (Option<Arc<DiscoveryRules>>, Arc<ExecutionPackages>),
     ) -> OuterExecution {
+        // Code that is started by code has the same rules.
+        let inherited = || client.outer.as_ref()?.discovery.clone();
+        let discovery = discovery.or_else(inherited);
         let (mut sessions, depth, allowance) = match &client.outer {
             Some(outer) => (outer.sessions.clone(), outer.depth + 1, Arc::clone(&outer.allowance)),
             None => (Vec::new(), 1, Arc::default()),
@@ -76,8 +79,7 @@ impl OuterExecution {
         }
         OuterExecution {
             scope,
-            tools: admitted.tools().clone(),
-            grants: admitted.grants(),
+            reach: admitted.reach().clone(),
             tool_calls: admitted.limits().tool_calls,
             discovery,
             until: started + admitted.limits().wall,
@@ -85,6 +87,7 @@ impl OuterExecution {
             depth,
             packages,
             allowance,
+            nested_changes: Arc::default(),
             tasks: TaskTracker::new(),
         }
     }
@@ -113,17 +116,4 @@ impl OuterExecution {
             () = self.tasks.wait() => {}
         }
     }
-}
-
-/// THREAT[SES-7]: applies the limits of the calling code to code that it starts.
-pub(crate) fn restrict_to_outer(
-    admitted: Admitted,
-    client: &Client,
-) -> Result<Admitted, ExecuteError> {
-    let Some(outer) = &client.outer else { return Ok(admitted) };
-    if outer.depth > MAX_DEPTH {
-        return Err(ExecuteError::TooDeep);
-    }
-    let left = outer.until.saturating_duration_since(Instant::now());
-    Ok(admitted.limited_to(&outer.tools, left).started_by_code(outer.tool_calls, outer.grants))
 }

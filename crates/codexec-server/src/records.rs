@@ -1,9 +1,9 @@
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use codexec_files::private_files;
 use codexec_store::{Durability, Retention, Store, StoreError};
-use codexec_types::{ExecutionId, SessionId};
+use codexec_types::{ExecutionId, Identity, SessionId};
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
@@ -60,7 +60,7 @@ impl Records {
     pub(crate) async fn create_session_folder(&self, id: &SessionId) -> std::io::Result<PathBuf> {
         let folder = self.home.join("sessions").join(id.as_str());
         let made = folder.clone();
-        let make = move || std::fs::DirBuilder::new().recursive(true).mode(0o700).create(made);
+        let make = move || private_files::make_folder(&made);
         tokio::task::spawn_blocking(make).await.map_err(std::io::Error::other)??;
         Ok(folder)
     }
@@ -70,8 +70,8 @@ impl Records {
         self.home.join("executions").join(id.as_str())
     }
 
-    pub(crate) fn snapshots(&self) -> Snapshots {
-        Snapshots::at(self.home.join("snapshots"))
+    pub(crate) fn snapshots(&self, identity: &Identity) -> Snapshots {
+        Snapshots::of(identity, self.home.join("snapshots"))
     }
 
     /// Waits until the log files, which are written a moment after the store, are complete.
@@ -127,7 +127,7 @@ async fn retain(store: Store, retention: Retention) {
 
 /// Creates the folder of artifacts for its owner only. Without it, no artifacts are kept.
 fn create_private_folder(folder: &Path) {
-    if let Err(error) = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder) {
+    if let Err(error) = private_files::make_folder(folder) {
         tracing::warn!(%error, "{} cannot be created", folder.display());
     }
 }

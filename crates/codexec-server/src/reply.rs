@@ -10,7 +10,7 @@ use codexec_types::Image;
 use crate::{ExecuteError, FinishedExecution, TextBudget};
 
 pub use ending::explain_outcome;
-pub(crate) use notes::render as render_notes;
+pub use notes::render as render_notes;
 
 /// A text and images for the agent. A guest's failure is a reply, so that the agent can read and
 /// fix it.
@@ -23,11 +23,11 @@ pub struct ToolReply {
 }
 
 impl ToolReply {
-    pub(crate) fn success(text: String) -> ToolReply {
+    pub fn success(text: String) -> ToolReply {
         ToolReply { text, images: Vec::new(), is_error: false }
     }
 
-    pub(crate) fn error(text: String) -> ToolReply {
+    pub fn error(text: String) -> ToolReply {
         ToolReply { text, images: Vec::new(), is_error: true }
     }
 }
@@ -103,12 +103,12 @@ pub fn render_failure(error: &ExecuteError) -> ToolReply {
 }
 
 /// Returns the URI of the resource with the complete output and value.
-pub(crate) fn resource_uri(execution: &FinishedExecution) -> String {
+pub fn resource_uri(execution: &FinishedExecution) -> String {
     format!("codexec://executions/{}", execution.id)
 }
 
 /// Formats a string as its text, anything else as JSON.
-pub(crate) fn render_value(json: &str) -> String {
+pub fn render_value(json: &str) -> String {
     match json.starts_with('"') {
         true => serde_json::from_str(json).unwrap_or_else(|_| json.to_owned()),
         false => json.to_owned(),

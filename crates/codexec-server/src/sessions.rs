@@ -4,11 +4,12 @@
 //! sessions. Only its opener can use it. Sessions that code opened end with that code.
 
 mod access;
+mod ended;
 mod recording;
 mod session;
 
-use std::collections::{HashMap, VecDeque};
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
@@ -18,18 +19,17 @@ use codexec_types::{FileChanges, Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 pub(crate) use self::access::Opener;
+use self::ended::EndedSessions;
 pub use self::recording::RecordedCell;
 pub(crate) use self::recording::{MAX_RECORD_BYTES, Replay};
 pub(crate) use self::session::SessionLease;
 pub use self::session::{OpenSession, SessionInfo};
+use crate::escaped_text::escape_name;
 use crate::outer_execution::SessionScope;
 use crate::{Client, Records};
 
-/// The reason for the end of a session whose opener, code, has ended.
+/// The reason for the end of a session whose opening code has ended.
 const OPENER_ENDED: &str = "opener_ended";
-
-/// Number of ended sessions that are remembered, so that late requests get the reason.
-const MAX_REMEMBERED: usize = 200;
 
 #[derive(Clone, Copy, Debug)]
 pub struct SessionSettings {
@@ -57,7 +57,7 @@ struct SessionTable {
     permits: Arc<Semaphore>,
     code_permits: Arc<Semaphore>,
     open: Mutex<HashMap<SessionId, Arc<OpenSession>>>,
-    ended: Mutex<VecDeque<(SessionId, Opener, String)>>,
+    ended: Mutex<EndedSessions>,
 }
 
 /// The data of a session before it has a worker.
@@ -66,6 +66,10 @@ pub(crate) struct NewSession {
     pub(crate) opener: Opener,
     pub(crate) language: Language,
     pub(crate) name: Option<String>,
+    /// The user's directory that it works in.
+    pub(crate) working_dir: Option<PathBuf>,
+    /// Why the opener's earlier session with this name ended, if there was one.
+    pub(crate) replaces: Option<String>,
     /// The folder of its own packages.
     pub(crate) folder: PathBuf,
     pub(crate) permit: SessionPermit,
@@ -102,6 +106,17 @@ pub enum SessionError {
     #[error("session_id: {id} has ended ({reason}); start_session opens a new one")]
     Ended { id: SessionId, reason: String },
     #[error(
+        "session: {name:?} has ended ({reason}), and its variables and current directory are gone; \
+         the code was not run; send it again to open a new session with this name"
+    )]
+    EndedUnseen { name: String, reason: String },
+    #[error(
+        "working_dir: {id} {dir}, and a session keeps its directory; leave `working_dir` out, or \
+         open another session",
+        dir = describe_dir(.dir.as_deref())
+    )]
+    OtherDir { id: SessionId, dir: Option<PathBuf> },
+    #[error(
         "{max} sessions are open, and no more are allowed; close one with close_session, or raise \
          `sessions.max` in config.toml"
     )]
@@ -127,7 +142,8 @@ impl SessionError {
     pub fn code(&self) -> &'static str {
         match self {
             SessionError::Unknown(_) | SessionError::NotOwn(_) => "SESSION_NOT_FOUND",
-            SessionError::Ended { .. } => "SESSION_ENDED",
+            SessionError::Ended { .. } | SessionError::EndedUnseen { .. } => "SESSION_ENDED",
+            SessionError::OtherDir { .. } => "INVALID_ARGS",
             SessionError::Full { .. } | SessionError::FullOfCodes { .. } => "TOO_MANY_SESSIONS",
             SessionError::Busy { .. } | SessionError::Itself(_) => "SESSION_BUSY",
             SessionError::Cancelled(_) => "CANCELLED",
@@ -185,14 +201,8 @@ impl OpenSessions {
             return Ok(found);
         }
         // A session of somebody else gets the same answer as one that never existed.
-        let ended = lock(&self.0.ended);
-        let is_it = |(id, opener, _): &&(SessionId, Opener, String)| {
-            id.as_str() == handle && opener.is_accessible_to(client)
-        };
-        match ended.iter().find(is_it) {
-            Some((id, _, reason)) => {
-                Err(SessionError::Ended { id: id.clone(), reason: reason.clone() })
-            }
+        match lock(&self.0.ended).find(handle, client) {
+            Some(ended) => Err(ended),
             None => {
                 let handle = handle.chars().take(80).collect();
                 Err(match client.may(Grant::AllSessions) {
@@ -216,6 +226,16 @@ impl OpenSessions {
             }
         };
         named.cloned()
+    }
+
+    /// Checks that a session with this name may be opened by a request that runs code in it. Returns
+    /// why the client's last one with this name ended, if there was one.
+    pub(crate) fn check_new_name(
+        &self,
+        name: &str,
+        client: &Client,
+    ) -> Result<Option<String>, SessionError> {
+        lock(&self.0.ended).check_name(name, client)
     }
 
     /// Lists the sessions that this client, or its code, may use; the oldest first.
@@ -251,9 +271,11 @@ impl OpenSessions {
         }
     }
 
+    /// Ends the sessions of this scope, and returns what they wrote after their last replies.
+    ///
     /// THREAT[OWN-2]: sessions that code opened end with the code.
-    pub(crate) async fn end_opened_by(&self, scope: &SessionScope) {
-        self.0.end_opened_by(scope).await;
+    pub(crate) async fn end_opened_by(&self, scope: &SessionScope) -> FileChanges {
+        self.0.end_opened_by(scope).await
     }
 
     pub(crate) async fn end_all(&self, reason: &'static str) {
@@ -264,14 +286,15 @@ impl OpenSessions {
 
 impl SessionTable {
     async fn end(&self, session: &Arc<OpenSession>, reason: &'static str) -> Option<ClosedSession> {
-        lock(&self.open).remove(&session.id)?;
-        let reason = session.end_reason().unwrap_or(reason);
-        {
-            let mut ended = lock(&self.ended);
-            ended.push_front((session.id.clone(), session.opener.clone(), reason.to_owned()));
-            ended.truncate(MAX_REMEMBERED);
-        }
-        let closed = session.close(reason).await;
+        let reason = {
+            // Both under one lock, so that no request finds the session neither open nor ended.
+            let mut open = lock(&self.open);
+            open.remove(&session.id)?;
+            let reason = session.end_reason().unwrap_or(reason);
+            lock(&self.ended).push(session, reason);
+            reason
+        };
+        let mut closed = session.close(reason).await;
         if !closed.changes.is_empty() {
             let changes = &closed.changes;
             tracing::info!(session = %session.id, ?changes, "written after the last reply");
@@ -283,7 +306,8 @@ impl SessionTable {
         if let Err(error) = ended.await {
             tracing::error!(%error, session = %session.id, "the end of a session was not recorded");
         }
-        self.end_opened_by(&SessionScope::Session(session.id.clone())).await;
+        let nested = self.end_opened_by(&SessionScope::Session(session.id.clone())).await;
+        closed.changes.nested = (!nested.is_empty()).then(|| Box::new(nested));
         Some(closed)
     }
 
@@ -296,12 +320,26 @@ impl SessionTable {
     fn end_opened_by<'a>(
         &'a self,
         scope: &'a SessionScope,
-    ) -> Pin<Box<dyn Future<Output = ()> + Send + 'a>> {
+    ) -> Pin<Box<dyn Future<Output = FileChanges> + Send + 'a>> {
         let opened = self.opened_by(scope);
         Box::pin(async move {
             let ends = opened.iter().map(|session| self.end(session, OPENER_ENDED));
-            futures::future::join_all(ends).await;
+            let ended = futures::future::join_all(ends).await;
+            let mut changes = FileChanges::default();
+            for (session, closed) in opened.iter().zip(ended) {
+                if let Some(closed) = closed {
+                    changes.append_nested(session.working_dir.as_deref(), &closed.changes);
+                }
+            }
+            changes
         })
+    }
+}
+
+fn describe_dir(dir: Option<&Path>) -> String {
+    match dir {
+        Some(dir) => format!("works in \"{}\"", escape_name(&dir.to_string_lossy())),
+        None => "was opened without a directory".to_owned(),
     }
 }
 

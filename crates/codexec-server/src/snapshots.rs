@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use codexec_types::{Grant, Language, Principal};
+use codexec_files::private_files;
+use codexec_types::{Grant, Identity, Language, Principal};
 use serde::{Deserialize, Serialize};
 
 use crate::RecordedCell;
@@ -14,7 +14,6 @@ use crate::RecordedCell;
 /// Maximum length of a file that is read.
 const MAX_BYTES: u64 = 96 << 20;
 const MAX_NAME_CHARS: usize = 64;
-const O_NOFOLLOW: i32 = 0o400_000;
 
 /// The cells of a session up to a moment, under a name.
 #[derive(Debug, Serialize, Deserialize)]
@@ -37,7 +36,7 @@ pub(crate) struct Snapshots(PathBuf);
 /// A filter for the snapshots that a client may use.
 #[derive(Clone, Debug)]
 pub(crate) struct SnapshotFilter {
-    pub(crate) principal: Principal,
+    pub(crate) identity: Identity,
     /// Only snapshots that this server created.
     pub(crate) server: Option<String>,
 }
@@ -45,7 +44,8 @@ pub(crate) struct SnapshotFilter {
 impl SnapshotFilter {
     fn matches(&self, snapshot: &Snapshot) -> bool {
         let is_made_here = |server: &String| *server == snapshot.server;
-        self.principal == snapshot.principal && self.server.as_ref().is_none_or(is_made_here)
+        let is_own = self.identity == *snapshot.principal.identity();
+        is_own && self.server.as_ref().is_none_or(is_made_here)
     }
 }
 
@@ -92,8 +92,13 @@ pub(crate) fn check_name(name: &str) -> Result<(), SnapshotError> {
 }
 
 impl Snapshots {
-    pub(crate) fn at(folder: PathBuf) -> Snapshots {
-        Snapshots(folder)
+    /// Returns the snapshots of one identity. The names of one do not collide with those of
+    /// another.
+    pub(crate) fn of(identity: &Identity, folder: PathBuf) -> Snapshots {
+        match identity {
+            Identity::LocalUser => Snapshots(folder),
+            Identity::Token(name) => Snapshots(folder.join(format!("token-{}", name.as_str()))),
+        }
     }
 
     /// Saves a snapshot atomically. Replaces one of the same name if `over` includes it.
@@ -107,7 +112,6 @@ impl Snapshots {
             if matches!(codexec_store::mask(&text), Cow::Owned(_)) {
                 return Err(SnapshotError::Secret);
             }
-            fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.0)?;
             let path = self.path(&snapshot.name);
             // THREAT[OWN-5]: code replaces no snapshot of others.
             let is_free = match read(&path) {
@@ -117,16 +121,8 @@ impl Snapshots {
             if !is_free {
                 return Err(SnapshotError::Taken(snapshot.name));
             }
-            let temporary = path.with_extension("new");
-            let mut file = fs::File::options()
-                .write(true)
-                .create(true)
-                .truncate(true)
-                .mode(0o600)
-                .custom_flags(O_NOFOLLOW)
-                .open(&temporary)?;
-            file.write_all(text.as_bytes())?;
-            Ok(fs::rename(&temporary, &path)?)
+            private_files::replace(&path, text.as_bytes())?;
+            Ok(())
         })
         .await
     }
@@ -179,10 +175,7 @@ impl Snapshots {
 }
 
 fn read(path: &Path) -> io::Result<Snapshot> {
-    let file = fs::File::options().read(true).custom_flags(O_NOFOLLOW).open(path)?;
-    if !file.metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidData.into());
-    }
+    let file = private_files::open_to_read(path)?;
     let mut text = String::new();
     file.take(MAX_BYTES).read_to_string(&mut text)?;
     serde_json::from_str(&text).map_err(|_| io::ErrorKind::InvalidData.into())

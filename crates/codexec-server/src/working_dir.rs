@@ -51,10 +51,7 @@ impl DirError {
 }
 
 /// Resolves a path to the directory it refers to now. Symlinks are followed once, here.
-pub(crate) async fn resolve_dir(
-    path: PathBuf,
-    files: &WorkingDirPolicy,
-) -> Result<ResolvedDir, DirError> {
+pub async fn resolve_dir(path: PathBuf, files: &WorkingDirPolicy) -> Result<ResolvedDir, DirError> {
     if path.as_os_str().as_bytes().contains(&0) {
         return Err(DirError::Nul(path));
     }

@@ -19,12 +19,12 @@ use std::{
 
 use codexec_store::{
     CallEnd, CallStart, CoarseStatus, Durability, ExecutionEnd, ExecutionStart, LogQuery,
-    Retention, Store, mask,
+    ReadScope, Retention, Store, mask,
 };
 use codexec_types::{
-    AdmissionRequest, Admitted, ExecutionId, FileChanges, Grants, GuestOutput, Json, Language,
-    Limits, Outcome, Policy, Principal, RecordEnding, RequestOrigin, RequestedLimits, ToolFilter,
-    WorkingDirPolicy,
+    AdmissionRequest, Admitted, Edge, ExecutionId, FileChanges, Grants, GuestOutput, Identity,
+    Json, Language, Limits, Outcome, Policy, Principal, RecordEnding, RequestOrigin,
+    RequestedLimits, ToolFilter, ToolView, WorkingDirPolicy,
 };
 
 #[tokio::main]
@@ -153,7 +153,7 @@ async fn measure_searches(dir: &Path, executions: u128) {
     let any = LogQuery { limit: 20, ..LogQuery::default() };
     let text = |text: &str| LogQuery { text: Some(text.to_owned()), ..any.clone() };
     let first = Instant::now();
-    store.search(&text("nothing")).await.unwrap();
+    store.search(&text("nothing"), &ReadScope::Of(Identity::LocalUser)).await.unwrap();
     println!("search first, which updates the index         {:.1?}", first.elapsed());
     let now = SystemTime::now();
     for (name, query) in [
@@ -178,7 +178,7 @@ async fn measure_searches(dir: &Path, executions: u128) {
         let mut total = 0;
         for _ in 0..21 {
             let started = Instant::now();
-            total = store.search(&query).await.unwrap().total;
+            total = store.search(&query, &ReadScope::Of(Identity::LocalUser)).await.unwrap().total;
             took.push(started.elapsed());
         }
         took.sort();
@@ -221,7 +221,7 @@ async fn begin(store: &Store, id: &ExecutionId, code: &str) {
         session: None,
         script: None,
         context: &RequestOrigin::default(),
-        principal: &Principal::local(),
+        principal: &Principal::new(Identity::LocalUser, Edge::Stdio),
     };
     store.begin(begin).await.unwrap();
 }
@@ -244,8 +244,9 @@ fn admitted(code: &str) -> Admitted {
         input: Json::null(),
         working_dir: None,
         asked: RequestedLimits::default(),
+        view: ToolView::default(),
     };
-    policy.admit(request, &[]).unwrap()
+    policy.admit(request, &[], None).unwrap()
 }
 
 fn median(rounds: usize, mut once: impl FnMut() -> Duration) -> Duration {

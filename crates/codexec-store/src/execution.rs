@@ -1,7 +1,8 @@
 use std::time::{Duration, SystemTime};
 
 use codexec_types::{
-    ExecutionId, FileChanges, GuestOutput, Outcome, RecordEnding, RequestOrigin, SessionId,
+    Edge, ExecutionId, FileChanges, GuestOutput, Identity, Outcome, RecordEnding, RequestOrigin,
+    SessionId,
 };
 
 /// The full record of one execution.
@@ -20,8 +21,10 @@ pub struct ExecutionRecord {
     pub changes: FileChanges,
     pub working_dir: Option<String>,
     pub context: RequestOrigin,
-    /// The principal that the execution ran for. `None` in rows of an older codexec.
-    pub principal: Option<String>,
+    /// The identity that the execution ran for.
+    pub identity: Option<Identity>,
+    /// The edge that accepted the request. `None` in rows of an older codexec.
+    pub edge: Option<Edge>,
     /// The tools that the code could call: a call had to match a pattern of each list. `None` in
     /// rows of an older codexec.
     pub allowed_tools: Option<Vec<Vec<String>>>,
@@ -86,7 +89,9 @@ pub struct CallRecord {
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRecord {
     pub id: SessionId,
-    pub principal: String,
+    pub identity: Identity,
+    /// The edge that accepted the request. `None` in rows of an older codexec.
+    pub edge: Option<Edge>,
     pub language: String,
     pub name: Option<String>,
     pub pid: Option<u32>,

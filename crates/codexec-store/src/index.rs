@@ -14,7 +14,7 @@ const BATCH: u32 = 256;
 const TEXT_BYTES: usize = 256 << 10;
 
 /// The schema version of the index. A change rebuilds the index.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A contentless index: it stores the words, but not the texts, and needs no text to delete a row.
 /// The row id is the execution's end number.
@@ -107,13 +107,18 @@ pub(crate) fn attribute_words(
     language: Option<&str>,
     kind: Option<&str>,
     session: Option<&str>,
+    principal: Option<&str>,
 ) -> Vec<String> {
     let word = |letter: char, text: Option<&str>| {
         let strip =
             |text: &str| -> String { text.chars().filter(char::is_ascii_alphanumeric).collect() };
         text.map(|text| format!("{letter}{}", strip(text)))
     };
-    [word('l', language), word('k', kind), word('s', session)].into_iter().flatten().collect()
+    // In hexadecimal, because two principals may differ in punctuation only.
+    let principal = principal
+        .map(|text| text.bytes().fold("p".to_owned(), |word, byte| format!("{word}{byte:02x}")));
+    let words = [word('l', language), word('k', kind), word('s', session), principal];
+    words.into_iter().flatten().collect()
 }
 
 /// Indexes one batch in one transaction, from which another server can continue.
@@ -128,8 +133,8 @@ fn index_batch(conn: &mut Connection, reader: &Connection) -> Result<u32> {
     let last: i64 =
         transaction.query_row("SELECT end_number FROM position", [], |row| row.get(0))?;
     let mut ended = reader.prepare_cached(
-        "SELECT end_number, language, kind, session, code, output, message, value
-         FROM executions INDEXED BY executions_seek WHERE end_number > ?1 ORDER BY end_number LIMIT ?2",
+        "SELECT end_number, language, kind, session, principal, code, output, message,
+             value FROM executions INDEXED BY executions_seek WHERE end_number > ?1 ORDER BY end_number LIMIT ?2",
     )?;
     let mut rows = ended.query(params![last, BATCH])?;
     let (mut read, mut position) = (0, last);
@@ -137,7 +142,9 @@ fn index_batch(conn: &mut Connection, reader: &Connection) -> Result<u32> {
         position = row.get(0)?;
         let session: Option<String> = row.get(3)?;
         let (language, kind): (String, String) = (row.get(1)?, row.get(2)?);
-        let about = attribute_words(Some(&language), Some(&kind), session.as_deref()).join(" ");
+        let principal: Option<String> = row.get(4)?;
+        let about =
+            attribute_words(Some(&language), Some(&kind), session.as_deref(), principal.as_deref());
         let text = |column: usize| -> Result<String> {
             let text = row.get_ref(column)?.as_str_or_null()?.unwrap_or_default();
             Ok(truncate(text, TEXT_BYTES))
@@ -147,7 +154,7 @@ fn index_batch(conn: &mut Connection, reader: &Connection) -> Result<u32> {
                 "INSERT OR REPLACE INTO texts (rowid, code, output, message, value, about)
                  VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
             )?
-            .execute(params![position, text(4)?, text(5)?, text(6)?, text(7)?, about])?;
+            .execute(params![position, text(5)?, text(6)?, text(7)?, text(8)?, about.join(" ")])?;
         read += 1;
     }
     transaction.execute("UPDATE position SET end_number = ?1", [position])?;

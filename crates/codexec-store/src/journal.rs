@@ -12,13 +12,13 @@ pub(crate) use prune::{is_regular_file, remove_lines};
 
 use std::{
     collections::{BTreeSet, HashSet},
-    fs::{DirBuilder, File, OpenOptions},
     io,
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt},
+    os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     sync::Arc,
 };
 
+use codexec_files::{FileLock, private_files};
 use codexec_types::format_utc_day;
 use rusqlite::Connection;
 
@@ -189,27 +189,24 @@ impl Journal {
         Ok(reader.prepare_cached(&sql)?.query_row([owners], |row| row.get(0))?)
     }
 
-    /// Waits for the lock on the log files, which is held until the returned file is dropped.
-    pub(crate) fn lock(&self) -> io::Result<File> {
+    /// Waits for the lock on the log files, which is held until the returned lock is dropped.
+    pub(crate) fn lock(&self) -> io::Result<FileLock> {
         lock(&self.folder)
     }
 }
 
-/// Creates the folder if missing, and takes the lock on its files.
-pub(crate) fn lock(folder: &Path) -> io::Result<File> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+/// Creates the folder if missing, and takes the lock on its files. Stricter than
+/// `private_files::make_folder`: executions are deleted from this folder, so it must be our own.
+pub(crate) fn lock(folder: &Path) -> io::Result<FileLock> {
+    private_files::make_folder(folder)?;
     let metadata = std::fs::symlink_metadata(folder)?;
     if !metadata.is_dir() {
         return Err(io::Error::new(io::ErrorKind::NotADirectory, "the log folder is a symlink"));
     }
     if metadata.permissions().mode() & 0o077 != 0 {
-        std::fs::set_permissions(folder, PermissionsExt::from_mode(0o700))?;
+        std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))?;
     }
-    let mut options = OpenOptions::new();
-    let file = options.write(true).create(true).truncate(false).mode(0o600);
-    let file = file.custom_flags(file::NO_FOLLOW).open(folder.join(".lock"))?;
-    file.lock()?;
-    Ok(file)
+    FileLock::acquire(&folder.join(".lock"))
 }
 
 fn read_pending(

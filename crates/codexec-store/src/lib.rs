@@ -40,7 +40,10 @@ pub use execution::{
     SessionRecord,
 };
 pub use mask::mask;
-pub use query::{LogMatch, LogPage, LogQuery};
-pub use record::{CallEnd, CallStart, Durability, ExecutionEnd, ExecutionStart, SessionStart};
+pub use query::{LogMatch, LogPage, LogQuery, ReadScope, SessionQuery};
+pub use record::{
+    CallEnd, CallStart, Durability, ExecutionEnd, ExecutionStart, PackageInstall, PackageTarget,
+    SessionStart,
+};
 pub use retention::{Retention, RetentionReport};
 pub use store::Store;

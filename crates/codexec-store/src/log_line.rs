@@ -1,7 +1,7 @@
 //! Renders an execution as a line of a log file: first the fields that other tools for such files
 //! expect, then our own.
 
-use codexec_types::{Artifact, format_rfc3339};
+use codexec_types::{Artifact, Edge, format_rfc3339};
 use serde_json::{Map, Value, json};
 
 use crate::execution::{CallRecord, CoarseStatus, ExecutionRecord};
@@ -87,7 +87,8 @@ fn own_fields(execution: &ExecutionRecord) -> Value {
         "input": json_or_text(&execution.input),
         "args": execution.args,
         "script": script.map(|(name, version)| json!({"name": name, "version": version})),
-        "principal": execution.principal,
+        "principal": execution.identity.as_ref().map(ToString::to_string),
+        "edge": execution.edge.map(Edge::name),
         "allowed_tools": execution.allowed_tools,
         "grants": execution.grants,
         "tool_calls": calls,
@@ -98,6 +99,7 @@ fn own_fields(execution: &ExecutionRecord) -> Value {
         "artifacts_held_back": execution.changes.held_back,
         "artifacts_in_conflict": execution.changes.conflicts,
         "artifacts_between_cells": execution.changes.between_cells,
+        "artifacts_of_nested_code": execution.changes.nested,
         "packages_installed": execution.packages,
         "ended_at": summary.ended.map(format_rfc3339),
     })

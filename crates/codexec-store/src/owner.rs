@@ -4,25 +4,19 @@
 //! dies, however it dies. So no heartbeat is needed, and a process that reuses the pid of a dead
 //! one is not mistaken for it.
 //!
-//! The lock is a POSIX record lock (`F_SETLK`), which belongs to the process. A forked child that
-//! has not called exec yet would keep a lock of the open file for its dead parent. A process does
-//! not see its own record locks and loses them when it closes any descriptor of the file, so it
-//! remembers its own ids and never opens its own files again.
+//! A process does not see its own locks of this kind ([`ProcessLock`]), so it remembers its own ids
+//! and never opens its own files again.
 
 use std::{
     collections::BTreeSet,
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Write},
-    os::unix::fs::{DirBuilderExt, OpenOptionsExt},
+    fs,
+    io::{self, Write as _},
     path::{Path, PathBuf},
     process,
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use nix::{
-    fcntl::{FcntlArg, fcntl},
-    libc,
-};
+use codexec_files::{FileLock, ProcessLock, private_files};
 
 /// The owner ids of this process.
 static OWN_IDS: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
@@ -36,7 +30,7 @@ pub(crate) struct OwnerFolder(PathBuf);
 pub(crate) struct OwnerLock {
     pub(crate) id: String,
     path: PathBuf,
-    _lock: File,
+    _lock: ProcessLock,
 }
 
 impl OwnerFolder {
@@ -44,16 +38,11 @@ impl OwnerFolder {
         OwnerFolder(database.with_file_name("owners"))
     }
 
-    /// Waits for the lock on opening the database, which is held until the returned file is
+    /// Waits for the lock on opening the database, which is held until the returned lock is
     /// dropped. Two servers cannot initialise a new database at the same time.
-    pub(crate) fn lock_opening(&self) -> io::Result<File> {
+    pub(crate) fn lock_opening(&self) -> io::Result<FileLock> {
         let OwnerFolder(folder) = self;
-        DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        let mut options = OpenOptions::new();
-        let file = options.write(true).create(true).truncate(false).mode(0o600);
-        let file = file.open(folder.join("opening"))?;
-        file.lock()?;
-        Ok(file)
+        FileLock::acquire(&folder.join("opening"))
     }
 
     pub(crate) fn claim(&self, bits: u128) -> io::Result<OwnerLock> {
@@ -61,14 +50,13 @@ impl OwnerFolder {
         let OwnerFolder(folder) = self;
         // Locked before it gets its final name, so that others never see it unlocked.
         let unnamed = folder.join(format!("{id}.new"));
-        let mut file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unnamed)?;
-        fcntl(&file, FcntlArg::F_SETLK(&exclusive_lock()))?;
+        let mut file = private_files::create(&unnamed)?;
         writeln!(file, "pid {}", process::id())?;
+        let lock = ProcessLock::acquire(file)?;
         let path = folder.join(file_name(&id));
         own_ids().insert(id.clone());
         fs::rename(&unnamed, &path)?;
-        Ok(OwnerLock { id, path, _lock: file })
+        Ok(OwnerLock { id, path, _lock: lock })
     }
 
     /// Returns true if the owner is alive, or in doubt: a row that stays `running` too long does
@@ -77,7 +65,9 @@ impl OwnerFolder {
         let OwnerFolder(folder) = self;
         // The id comes from a file, so it is checked before it becomes part of a path.
         let is_valid = id.len() == 32 && id.bytes().all(|b| b.is_ascii_hexdigit());
-        is_valid && (own_ids().contains(id) || is_locked(&folder.join(file_name(id))))
+        is_valid
+            && (own_ids().contains(id)
+                || ProcessLock::is_held_elsewhere(&folder.join(file_name(id))))
     }
 
     /// Removes the lock files of dead servers. An owner without a file is dead, too.
@@ -106,22 +96,6 @@ fn own_ids() -> MutexGuard<'static, BTreeSet<String>> {
 
 fn file_name(id: &str) -> String {
     format!("{id}.lock")
-}
-
-/// Returns true if another process has locked the file.
-fn is_locked(path: &Path) -> bool {
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(err) => return err.kind() != io::ErrorKind::NotFound,
-    };
-    let mut lock = exclusive_lock();
-    let queried = fcntl(&file, FcntlArg::F_GETLK(&mut lock));
-    queried.is_err() || i32::from(lock.l_type) != libc::F_UNLCK
-}
-
-fn exclusive_lock() -> libc::flock {
-    let (l_type, l_whence) = (libc::F_WRLCK as libc::c_short, libc::SEEK_SET as libc::c_short);
-    libc::flock { l_type, l_whence, l_start: 0, l_len: 0, l_pid: 0 }
 }
 
 #[cfg(test)]

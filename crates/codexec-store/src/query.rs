@@ -1,8 +1,36 @@
 use std::time::SystemTime;
 
-use codexec_types::{Principal, SessionId};
+use codexec_types::{Identity, SessionId};
 
 use crate::{CoarseStatus, ExecutionSummary};
+
+/// The rows that a reader may see. Every query takes one, and applies it in its SQL.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadScope {
+    /// The rows of all identities.
+    Everyone,
+    Of(Identity),
+    /// Only what this server process ran for this identity.
+    RanHereFor(Identity),
+}
+
+impl ReadScope {
+    /// Returns the value of the column `principal` that a row must have, if any.
+    pub(crate) fn principal(&self) -> Option<String> {
+        match self {
+            ReadScope::Everyone => None,
+            ReadScope::Of(identity) | ReadScope::RanHereFor(identity) => Some(identity.to_string()),
+        }
+    }
+
+    /// Returns the value of the column `owner` that a row must have, if any.
+    pub(crate) fn owner<'a>(&self, own: &'a str) -> Option<&'a str> {
+        match self {
+            ReadScope::Everyone | ReadScope::Of(_) => None,
+            ReadScope::RanHereFor(_) => Some(own),
+        }
+    }
+}
 
 /// A search for executions that match all given fields, newest first.
 #[derive(Clone, Debug, Default)]
@@ -19,11 +47,18 @@ pub struct LogQuery {
     pub session: Option<SessionId>,
     /// A tool that the code called: `tool`, `server.tool`, `server:tool` or `mcp__server__tool`.
     pub tool: Option<String>,
-    /// Only executions that this server ran for this principal.
-    pub ran_here_for: Option<Principal>,
     /// At most 1,000.
     pub limit: u32,
     pub offset: u64,
+}
+
+/// A list of sessions, newest first, including ended ones.
+#[derive(Clone, Debug, Default)]
+pub struct SessionQuery {
+    /// Only these sessions.
+    pub only: Option<Vec<SessionId>>,
+    /// At most 1,000.
+    pub limit: u32,
 }
 
 #[derive(Clone, Debug, Default, PartialEq)]

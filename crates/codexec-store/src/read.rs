@@ -3,16 +3,17 @@
 use std::time::{Duration, SystemTime};
 
 use codexec_types::{
-    ExecutionId, FileChanges, GuestOutput, RequestOrigin, SessionId, from_unix_ms, unix_ms,
+    Edge, ExecutionId, FileChanges, GuestOutput, Identity, RequestOrigin, SessionId, from_unix_ms,
+    unix_ms,
 };
 use rusqlite::{
-    Connection, OptionalExtension, Result, Row, params,
+    Connection, OptionalExtension, Result, Row, named_params, params,
     types::{FromSqlError, Type},
 };
 use serde::de::DeserializeOwned;
 
 use crate::{
-    calls,
+    ReadScope, calls,
     execution::{
         CoarseStatus, ExecutionCounts, ExecutionRecord, ExecutionStatus, ExecutionSummary,
     },
@@ -30,25 +31,40 @@ pub(crate) const SUMMARY: &str = "id, language, status, kind, error_code, messag
 pub(crate) const IS_RUNNING: &str =
     "seq IN (SELECT execution FROM unlogged) AND status = 'running'";
 
-pub(crate) fn get(conn: &Connection, id: &ExecutionId) -> Result<Option<ExecutionRecord>> {
-    let mut statement = conn.prepare_cached("SELECT seq FROM executions WHERE id = ?1")?;
-    let seq: Option<i64> = statement.query_row([id.as_str()], |row| row.get(0)).optional()?;
+/// The condition of a [`ReadScope`](crate::ReadScope) for rows with a principal and an owner.
+macro_rules! in_scope {
+    () => {
+        "(:principal IS NULL OR principal = :principal) AND (:owner IS NULL OR owner = :owner)"
+    };
+}
+pub(crate) use in_scope;
+
+/// Reads an execution, if it is in the scope.
+pub(crate) fn get(
+    conn: &Connection,
+    id: &ExecutionId,
+    scope: &ReadScope,
+    own: &str,
+) -> Result<Option<ExecutionRecord>> {
+    let seq = find(conn, id, scope, own)?;
     seq.map_or(Ok(None), |seq| get_by_seq(conn, seq))
 }
 
-/// Reads an execution if this server ran it for this principal.
-pub(crate) fn get_own(
+/// Finds the row of an execution, if it is in the scope.
+pub(crate) fn find(
     conn: &Connection,
     id: &ExecutionId,
-    owner: &str,
-    principal: &str,
-) -> Result<Option<ExecutionRecord>> {
-    let mut statement = conn.prepare_cached(
-        "SELECT seq FROM executions WHERE id = ?1 AND owner = ?2 AND principal = ?3",
-    )?;
-    let key = params![id.as_str(), owner, principal];
-    let seq: Option<i64> = statement.query_row(key, |row| row.get(0)).optional()?;
-    seq.map_or(Ok(None), |seq| get_by_seq(conn, seq))
+    scope: &ReadScope,
+    own: &str,
+) -> Result<Option<i64>> {
+    let sql = concat!("SELECT seq FROM executions WHERE id = :id AND ", in_scope!());
+    let mut statement = conn.prepare_cached(sql)?;
+    let values = named_params! {
+        ":id": id.as_str(),
+        ":principal": scope.principal(),
+        ":owner": scope.owner(own),
+    };
+    statement.query_row(values, |row| row.get(0)).optional()
 }
 
 pub(crate) fn get_by_seq(conn: &Connection, seq: i64) -> Result<Option<ExecutionRecord>> {
@@ -63,21 +79,43 @@ pub(crate) fn get_by_seq(conn: &Connection, seq: i64) -> Result<Option<Execution
 }
 
 /// Lists the newest executions first.
-pub(crate) fn list_recent(conn: &Connection, limit: u32) -> Result<Vec<ExecutionSummary>> {
-    let sql = format!("SELECT {SUMMARY} FROM executions ORDER BY seq DESC LIMIT ?1");
-    conn.prepare_cached(&sql)?.query_map([limit], read_summary)?.collect()
+pub(crate) fn list_recent(
+    conn: &Connection,
+    limit: u32,
+    scope: &ReadScope,
+    own: &str,
+) -> Result<Vec<ExecutionSummary>> {
+    let sql = format!(
+        "SELECT {SUMMARY} FROM executions WHERE {} ORDER BY seq DESC LIMIT :limit",
+        in_scope!()
+    );
+    let values = named_params! {
+        ":limit": limit,
+        ":principal": scope.principal(),
+        ":owner": scope.owner(own),
+    };
+    conn.prepare_cached(&sql)?.query_map(values, read_summary)?.collect()
 }
 
 /// Counts executions, reading few rows and a small index.
-pub(crate) fn count(conn: &Connection) -> Result<ExecutionCounts> {
+pub(crate) fn count(conn: &Connection, scope: &ReadScope, own: &str) -> Result<ExecutionCounts> {
+    let is_here = match scope {
+        // No index has the owner.
+        ReadScope::RanHereFor(_) => "owner = :owner",
+        ReadScope::Everyone | ReadScope::Of(_) => ":owner IS NULL",
+    };
+    let in_scope = format!("(:principal IS NULL OR principal = :principal) AND {is_here}");
     let sql = format!(
-        "SELECT (SELECT count(*) FROM executions WHERE {IS_RUNNING}),
-             (SELECT count(*) FROM executions)"
+        "SELECT (SELECT count(*) FROM executions WHERE {IS_RUNNING} AND {in_scope}),
+             (SELECT count(*) FROM executions INDEXED BY executions_seek
+              WHERE end_number IS NOT NULL AND {in_scope})"
     );
     let mut statement = conn.prepare_cached(&sql)?;
-    statement.query_row([], |row| {
-        let (running, total): (i64, i64) = (row.get(0)?, row.get(1)?);
-        Ok(ExecutionCounts { running: running.unsigned_abs(), total: total.unsigned_abs() })
+    let values = named_params! {":principal": scope.principal(), ":owner": scope.owner(own)};
+    statement.query_row(values, |row| {
+        let (running, ended): (i64, i64) = (row.get(0)?, row.get(1)?);
+        let (running, ended) = (running.unsigned_abs(), ended.unsigned_abs());
+        Ok(ExecutionCounts { running, total: running + ended })
     })
 }
 
@@ -136,7 +174,8 @@ fn read_execution(row: &Row<'_>) -> Result<ExecutionRecord> {
         changes: parse_json::<FileChanges>(row, "changes")?,
         working_dir: row.get("working_dir")?,
         context: parse_json::<RequestOrigin>(row, "context")?,
-        principal: row.get("principal")?,
+        identity: parse_optional_word(row, "principal", Identity::parse)?,
+        edge: parse_optional_word(row, "edge", Edge::parse)?,
         allowed_tools: parse_json(row, "allowed_tools")?,
         grants: split_words(row, "grants")?,
         calls: Vec::new(),
@@ -201,7 +240,7 @@ pub(crate) fn parse_word<T>(
     word.ok_or_else(|| unknown(row, column, "NULL"))
 }
 
-fn parse_optional_word<T>(
+pub(crate) fn parse_optional_word<T>(
     row: &Row<'_>,
     column: &str,
     parse: fn(&str) -> Option<T>,

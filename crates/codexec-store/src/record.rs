@@ -73,6 +73,26 @@ pub struct SessionStart<'a> {
     pub at: SystemTime,
 }
 
+/// The installation of a package, whether it succeeded or not.
+#[derive(Clone, Copy, Debug)]
+pub struct PackageInstall<'a> {
+    pub target: &'a PackageTarget,
+    pub name: &'a str,
+    /// The installed version, if the installation succeeded.
+    pub version: Option<&'a str>,
+    pub is_ok: bool,
+    pub principal: &'a Principal,
+    pub at: SystemTime,
+}
+
+/// The code that a package is installed for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PackageTarget {
+    Session(SessionId),
+    /// All code of this language.
+    Everybody(Language),
+}
+
 /// The failure that an acknowledged write survives.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Durability {

@@ -1,13 +1,8 @@
 //! Opens the database file and migrates it to the current schema.
 
-use std::{
-    fs::{self, OpenOptions},
-    io,
-    os::unix::fs::{OpenOptionsExt, PermissionsExt},
-    path::Path,
-    time::Duration,
-};
+use std::{fs, io, os::unix::fs::PermissionsExt as _, path::Path, time::Duration};
 
+use codexec_files::private_files;
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{Durability, StoreError};
@@ -18,6 +13,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("../migrations/0002_what_it_left.sql"),
     include_str!("../migrations/0003_logs.sql"),
     include_str!("../migrations/0004_allowed_tools.sql"),
+    include_str!("../migrations/0005_identity.sql"),
 ];
 
 /// How long a write waits for another process's write.
@@ -33,7 +29,7 @@ pub(crate) fn open(path: &Path, durability: Durability) -> Result<Connection, St
 /// same mode. An existing database is not opened here: closing it would release the POSIX locks
 /// that another connection of this process holds on it.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    match private_files::create(path) {
         Err(err) if err.kind() != io::ErrorKind::AlreadyExists => return Err(err),
         Ok(_) | Err(_) => {}
     }

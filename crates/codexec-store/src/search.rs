@@ -10,7 +10,7 @@ use codexec_types::unix_ms;
 use rusqlite::{Connection, OptionalExtension, Result, ToSql, params};
 
 use crate::{
-    index,
+    ReadScope, index,
     query::{LogMatch, LogPage, LogQuery},
     read::{IS_RUNNING, SUMMARY, read_summary},
 };
@@ -47,10 +47,10 @@ pub(crate) fn search(
     conn: &mut Connection,
     index: &Path,
     query: &LogQuery,
-    own: &OwnRows,
+    rows: (&ReadScope, &OwnRows),
 ) -> Result<LogPage> {
     let text = query.text.as_deref().filter(|text| !text.trim().is_empty());
-    let words = text.map(|text| to_match_expression(text, query));
+    let words = text.map(|text| to_match_expression(text, query, rows.0));
     if words.as_ref().is_some_and(String::is_empty) {
         // The text is only punctuation, which is not indexed.
         return Ok(LogPage::default());
@@ -60,7 +60,7 @@ pub(crate) fn search(
     }
     let started = Instant::now();
     conn.progress_handler(STEPS, Some(move || started.elapsed() > SEARCH_TIMEOUT))?;
-    let page = read_page(conn, query, words.as_deref(), own);
+    let page = read_page(conn, query, words.as_deref(), rows);
     conn.progress_handler(0, None::<fn() -> bool>)?;
     page
 }
@@ -71,9 +71,9 @@ fn read_page(
     conn: &Connection,
     query: &LogQuery,
     words: Option<&str>,
-    own: &OwnRows,
+    (scope, own): (&ReadScope, &OwnRows),
 ) -> Result<LogPage> {
-    let filter = SearchFilter::new(query, own);
+    let filter = SearchFilter::new(query, scope, own);
     let running = if words.is_some() { Vec::new() } else { list_running(conn, &filter)? };
     let (from, terms) = ended_query(&filter, words);
     let mut values = filter.values();
@@ -145,16 +145,16 @@ struct SearchFilter<'a> {
     session: Option<&'a str>,
     server: Option<&'a str>,
     tool: Option<&'a str>,
-    /// These three are set together.
+    principal: Option<String>,
+    /// These two are set together.
     owner: Option<&'a str>,
-    principal: Option<&'a str>,
     after: Option<i64>,
 }
 
 impl<'a> SearchFilter<'a> {
-    fn new(query: &'a LogQuery, own: &'a OwnRows) -> SearchFilter<'a> {
+    fn new(query: &'a LogQuery, scope: &ReadScope, own: &'a OwnRows) -> SearchFilter<'a> {
         let (server, tool) = query.tool.as_deref().map(split_tool_name).unwrap_or_default();
-        let principal = query.ran_here_for.as_ref().map(codexec_types::Principal::as_str);
+        let owner = scope.owner(&own.owner);
         SearchFilter {
             since: query.since.map(unix_ms),
             until: query.until.map(unix_ms),
@@ -163,9 +163,9 @@ impl<'a> SearchFilter<'a> {
             session: query.session.as_ref().map(codexec_types::SessionId::as_str),
             server,
             tool,
-            owner: principal.map(|_| &*own.owner),
-            principal,
-            after: principal.map(|_| own.after),
+            principal: scope.principal(),
+            owner,
+            after: owner.map(|_| own.after),
         }
     }
 
@@ -175,6 +175,7 @@ impl<'a> SearchFilter<'a> {
             (self.language.is_some(), "language = :language"),
             (self.kind.is_some(), "kind = :kind"),
             (self.session.is_some(), "session = :session"),
+            (self.principal.is_some(), "principal = :principal"),
         ];
         terms.extend(indexed.iter().filter(|(is_set, _)| *is_set).map(|(_, term)| *term));
         terms
@@ -194,7 +195,7 @@ impl<'a> SearchFilter<'a> {
             (self.since.is_some(), "started_ms >= :since"),
             (self.until.is_some(), "started_ms <= :until"),
             (self.tool.is_some(), called),
-            (self.principal.is_some(), "owner = :owner AND principal = :principal"),
+            (self.owner.is_some(), "owner = :owner"),
         ];
         terms.iter().filter(|(is_set, _)| *is_set).map(|(_, term)| *term).collect()
     }
@@ -225,7 +226,7 @@ fn attach(conn: &Connection, index: &Path) -> Result<()> {
 
 /// Converts a text to an FTS5 expression. Each word is quoted, so that none is an operator. Returns
 /// an empty string if there are no words.
-fn to_match_expression(text: &str, query: &LogQuery) -> String {
+fn to_match_expression(text: &str, query: &LogQuery, scope: &ReadScope) -> String {
     let text = text.get(..text.floor_char_boundary(TEXT_BYTES)).unwrap_or_default();
     let words = text.split(|c: char| c.is_whitespace() || c.is_control());
     let is_word = |word: &&str| word.chars().any(char::is_alphanumeric);
@@ -242,7 +243,9 @@ fn to_match_expression(text: &str, query: &LogQuery) -> String {
     }
     let session = query.session.as_ref().map(codexec_types::SessionId::as_str);
     let kind = query.status.map(crate::CoarseStatus::name);
-    let about = index::attribute_words(query.language.as_deref(), kind, session);
+    let principal = scope.principal();
+    let about =
+        index::attribute_words(query.language.as_deref(), kind, session, principal.as_deref());
     let mut terms = vec![format!("{{code output message value}} : ({})", words.join(" AND "))];
     terms.extend(about.iter().map(|word| format!("about : \"{word}\"")));
     terms.join(" AND ")

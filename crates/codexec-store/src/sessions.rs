@@ -2,18 +2,23 @@
 
 use std::time::SystemTime;
 
-use codexec_types::{RequestOrigin, SessionId, format_rfc3339, from_unix_ms, unix_ms};
+use codexec_types::{
+    Edge, Identity, Language, RequestOrigin, SessionId, format_rfc3339, from_unix_ms, unix_ms,
+};
 use rusqlite::{Connection, OptionalExtension, Result, Row, named_params, params};
-use serde_json::json;
 
 use crate::{
+    ReadScope, SessionQuery,
     execution::SessionRecord,
     owner,
-    read::{parse_json, parse_word},
-    record::SessionStart,
+    read::{in_scope, parse_json, parse_optional_word, parse_word},
+    record::{PackageInstall, PackageTarget, SessionStart},
     savepoint::run_atomically,
-    write::{context_json, truncate},
+    write::{context_json, json, truncate},
 };
+
+/// The limit of a list of sessions.
+const SESSIONS_MAX: u32 = 1_000;
 
 const NAME_BYTES: usize = 1 << 10;
 
@@ -24,6 +29,7 @@ pub(crate) const SERVER_RESTART: &str = "server_restart";
 pub(crate) struct SessionStartRow {
     id: SessionId,
     principal: String,
+    edge: Option<&'static str>,
     language: &'static str,
     name: Option<String>,
     pid: Option<u32>,
@@ -33,19 +39,23 @@ pub(crate) struct SessionStartRow {
     at: SystemTime,
 }
 
-pub(crate) struct PackageInstall {
-    pub(crate) session: SessionId,
-    pub(crate) name: String,
-    pub(crate) version: Option<String>,
-    pub(crate) is_ok: bool,
-    pub(crate) at: SystemTime,
+/// The row of a package installation; an owned [`PackageInstall`].
+pub(crate) struct PackageInstallRow {
+    target: PackageTarget,
+    name: String,
+    version: Option<String>,
+    is_ok: bool,
+    principal: String,
+    edge: Option<&'static str>,
+    at: SystemTime,
 }
 
 impl SessionStartRow {
     pub(crate) fn new(start: &SessionStart<'_>) -> SessionStartRow {
         SessionStartRow {
             id: start.id.clone(),
-            principal: start.principal.as_str().to_owned(),
+            principal: start.principal.identity().to_string(),
+            edge: start.principal.edge().map(Edge::name),
             language: start.language.name(),
             name: start.name.map(|name| truncate(name, NAME_BYTES)),
             pid: start.pid,
@@ -57,7 +67,7 @@ impl SessionStartRow {
     }
 
     pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
-        let line = json!({
+        let line = serde_json::json!({
             "type": "session_start",
             "session_id": self.id.as_str(),
             "language": self.language,
@@ -69,15 +79,16 @@ impl SessionStartRow {
         });
         run_atomically(conn, || {
             let mut statement = conn.prepare_cached(
-                "INSERT INTO sessions (id, owner, principal, language, name, pid, working_dir,
-                     context, started_ms)
-                 VALUES (:id, :owner, :principal, :language, :name, :pid, :working_dir, :context,
-                     :started_ms)",
+                "INSERT INTO sessions (id, owner, principal, edge, language, name, pid,
+                     working_dir, context, started_ms)
+                 VALUES (:id, :owner, :principal, :edge, :language, :name, :pid, :working_dir,
+                     :context, :started_ms)",
             )?;
             statement.execute(named_params! {
                 ":id": self.id.as_str(),
                 ":owner": owner,
                 ":principal": self.principal,
+                ":edge": self.edge,
                 ":language": self.language,
                 ":name": self.name,
                 ":pid": self.pid,
@@ -90,11 +101,46 @@ impl SessionStartRow {
     }
 }
 
-impl PackageInstall {
+impl PackageInstallRow {
+    pub(crate) fn new(install: &PackageInstall<'_>) -> PackageInstallRow {
+        PackageInstallRow {
+            target: install.target.clone(),
+            name: install.name.to_owned(),
+            version: install.version.map(str::to_owned),
+            is_ok: install.is_ok,
+            principal: install.principal.identity().to_string(),
+            edge: install.principal.edge().map(Edge::name),
+            at: install.at,
+        }
+    }
+
     pub(crate) fn insert(&self, conn: &Connection, owner: &str) -> Result<()> {
-        let line = json!({
+        match &self.target {
+            PackageTarget::Session(session) => self.insert_for_session(conn, owner, session),
+            PackageTarget::Everybody(language) => self.insert_shared(conn, *language),
+        }
+    }
+
+    fn insert_shared(&self, conn: &Connection, language: Language) -> Result<()> {
+        let mut statement = conn.prepare_cached(
+            "INSERT INTO shared_packages (language, name, version, is_ok, principal, edge, at_ms)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        )?;
+        let (language, at_ms) = (language.name(), unix_ms(self.at));
+        let PackageInstallRow { name, version, is_ok, principal, edge, .. } = self;
+        statement.execute(params![language, name, version, is_ok, principal, edge, at_ms])?;
+        Ok(())
+    }
+
+    fn insert_for_session(
+        &self,
+        conn: &Connection,
+        owner: &str,
+        session: &SessionId,
+    ) -> Result<()> {
+        let line = serde_json::json!({
             "type": "package_install",
-            "session_id": self.session.as_str(),
+            "session_id": session.as_str(),
             "package": self.name,
             "version": self.version,
             "success": self.is_ok,
@@ -102,13 +148,13 @@ impl PackageInstall {
         });
         run_atomically(conn, || {
             let mut statement = conn.prepare_cached(
-                "INSERT INTO session_packages (session, name, version, is_ok, at_ms)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
+                "INSERT INTO session_packages (session, name, version, is_ok, principal, edge, at_ms)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
             )?;
-            let at_ms = unix_ms(self.at);
-            let row = params![self.session.as_str(), self.name, self.version, self.is_ok, at_ms];
-            statement.execute(row)?;
-            queue_log_line(conn, owner, &self.session, &line)
+            let (id, at_ms) = (session.as_str(), unix_ms(self.at));
+            let PackageInstallRow { name, version, is_ok, principal, edge, .. } = self;
+            statement.execute(params![id, name, version, is_ok, principal, edge, at_ms])?;
+            queue_log_line(conn, owner, session, &line)
         })
     }
 }
@@ -126,7 +172,7 @@ pub(crate) fn end(
     )?;
     let found = find.query_row([id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
     let Some((owner, started_ms)): Option<(String, i64)> = found else { return Ok(false) };
-    let line = json!({
+    let line = serde_json::json!({
         "type": "session_end",
         "session_id": id.as_str(),
         "reason": reason,
@@ -168,16 +214,37 @@ pub(crate) fn end_orphans(
 }
 
 /// Lists sessions, newest first, including ended ones.
-pub(crate) fn list(conn: &Connection, limit: u32) -> Result<Vec<SessionRecord>> {
-    let mut statement = conn.prepare_cached("SELECT * FROM sessions ORDER BY seq DESC LIMIT ?1")?;
-    statement.query_map([limit], read_session)?.collect()
+pub(crate) fn list(
+    conn: &Connection,
+    query: &SessionQuery,
+    scope: &ReadScope,
+    own: &str,
+) -> Result<Vec<SessionRecord>> {
+    let ids = query.only.as_ref().map(|ids| {
+        let ids: Vec<&str> = ids.iter().map(SessionId::as_str).collect();
+        json(&ids)
+    });
+    let mut statement = conn.prepare_cached(concat!(
+        "SELECT * FROM sessions
+         WHERE (:ids IS NULL OR id IN (SELECT value FROM json_each(:ids))) AND ",
+        in_scope!(),
+        " ORDER BY seq DESC LIMIT :limit",
+    ))?;
+    let values = named_params! {
+        ":ids": ids,
+        ":principal": scope.principal(),
+        ":owner": scope.owner(own),
+        ":limit": query.limit.min(SESSIONS_MAX),
+    };
+    statement.query_map(values, read_session)?.collect()
 }
 
 fn read_session(row: &Row<'_>) -> Result<SessionRecord> {
     let ended: Option<i64> = row.get("ended_ms")?;
     Ok(SessionRecord {
         id: parse_word(row, "id", SessionId::parse)?,
-        principal: row.get("principal")?,
+        identity: parse_word(row, "principal", Identity::parse)?,
+        edge: parse_optional_word(row, "edge", Edge::parse)?,
         language: row.get("language")?,
         name: row.get("name")?,
         pid: row.get("pid")?,

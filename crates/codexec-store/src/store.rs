@@ -2,12 +2,12 @@ mod sessions;
 
 use std::{path::Path, sync::Arc, time::SystemTime};
 
-use codexec_types::{ExecutionId, Principal};
+use codexec_types::ExecutionId;
 use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::{
-    StoreError, calls,
+    ReadScope, StoreError, calls,
     database::Database,
     disk_space::DiskSpace,
     error::Cause,
@@ -217,38 +217,46 @@ impl Store {
         if was_running { Ok(()) } else { Err(StoreError::NotRunning(id.clone())) }
     }
 
-    pub async fn search(&self, query: &LogQuery) -> Result<LogPage, StoreError> {
+    /// Searches the executions that the scope includes.
+    pub async fn search(&self, query: &LogQuery, scope: &ReadScope) -> Result<LogPage, StoreError> {
         if query.text.is_some() {
             let indexed = self.log_thread.update_index().await;
             indexed.map_err(|cause| StoreError::read(&index::path(&self.path), cause))?;
         }
-        let (query, index) = (query.clone(), index::path(&self.path));
+        let (query, index, scope) = (query.clone(), index::path(&self.path), scope.clone());
         let own = OwnRows { owner: Arc::clone(&self.owner), after: self.after };
-        self.read(move |conn| search::search(conn, &index, &query, &own)).await
+        self.read(move |conn| search::search(conn, &index, &query, (&scope, &own))).await
     }
 
-    pub async fn get(&self, id: &ExecutionId) -> Result<Option<ExecutionRecord>, StoreError> {
-        let id = id.clone();
-        self.read(move |conn| read::get(conn, &id)).await
-    }
-
-    /// Returns an execution if this server ran it for this principal.
-    pub async fn get_own(
+    /// Returns an execution, if the scope includes it.
+    pub async fn get(
         &self,
         id: &ExecutionId,
-        principal: &Principal,
+        scope: &ReadScope,
     ) -> Result<Option<ExecutionRecord>, StoreError> {
-        let (id, principal, owner) = (id.clone(), principal.clone(), Arc::clone(&self.owner));
-        self.read(move |conn| read::get_own(conn, &id, &owner, principal.as_str())).await
+        let (id, scope, owner) = (id.clone(), scope.clone(), Arc::clone(&self.owner));
+        self.read(move |conn| read::get(conn, &id, &scope, &owner)).await
     }
 
-    /// Lists the newest executions without their texts; at most 1,000.
-    pub async fn list_recent(&self, limit: u32) -> Result<Vec<ExecutionSummary>, StoreError> {
-        self.read(move |conn| read::list_recent(conn, limit.min(RECENT_MAX))).await
+    /// Tells whether there is an execution with this id in the scope.
+    pub async fn contains(&self, id: &ExecutionId, scope: &ReadScope) -> Result<bool, StoreError> {
+        let (id, scope, owner) = (id.clone(), scope.clone(), Arc::clone(&self.owner));
+        self.read(move |conn| Ok(read::find(conn, &id, &scope, &owner)?.is_some())).await
     }
 
-    pub async fn count_executions(&self) -> Result<ExecutionCounts, StoreError> {
-        self.read(|conn| read::count(conn)).await
+    /// Lists the newest executions of the scope without their texts; at most 1,000.
+    pub async fn list_recent(
+        &self,
+        limit: u32,
+        scope: &ReadScope,
+    ) -> Result<Vec<ExecutionSummary>, StoreError> {
+        let (scope, owner) = (scope.clone(), Arc::clone(&self.owner));
+        self.read(move |conn| read::list_recent(conn, limit.min(RECENT_MAX), &scope, &owner)).await
+    }
+
+    pub async fn count_executions(&self, scope: &ReadScope) -> Result<ExecutionCounts, StoreError> {
+        let (scope, owner) = (scope.clone(), Arc::clone(&self.owner));
+        self.read(move |conn| read::count(conn, &scope, &owner)).await
     }
 
     /// Ends the running executions of dead servers, as `failed` with the code `interrupted`.

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 use codexec_types::{
-    ExecutionId, FileChanges, Grant, Grants, GuestOutput, Limit, Outcome, RecordEnding,
+    Edge, ExecutionId, FileChanges, Grant, Grants, GuestOutput, Limit, Outcome, RecordEnding,
     RequestOrigin, unix_ms,
 };
 use rusqlite::{Connection, Result, named_params};
@@ -46,6 +46,7 @@ pub(crate) struct ExecutionStartRow {
     script: Option<(String, u32)>,
     context: Option<String>,
     principal: String,
+    edge: Option<&'static str>,
     /// A JSON text.
     allowed_tools: String,
     grants: Option<String>,
@@ -91,9 +92,10 @@ impl ExecutionStartRow {
             session: begin.session.map(|session| session.as_str().to_owned()),
             script: begin.script.map(|(name, version)| (name.to_owned(), version)),
             context: context_json(begin.context),
-            principal: begin.principal.as_str().to_owned(),
-            allowed_tools: allowed_tools_json(admitted.tools().lists()),
-            grants: join_grants(admitted.grants()),
+            principal: begin.principal.identity().to_string(),
+            edge: begin.principal.edge().map(Edge::name),
+            allowed_tools: allowed_tools_json(admitted.reach().callable().lists()),
+            grants: join_grants(admitted.reach().grants()),
             wall_ms: clamp(admitted.limits().wall.as_millis()),
             started_ms: unix_ms(begin.started),
         }
@@ -117,10 +119,10 @@ impl ExecutionStartRow {
         let mut statement = conn.prepare_cached(
             "INSERT INTO executions (id, owner, status, started_ms, language, wall_ms, input, code,
                  args, working_dir, session, script, script_version, context, principal,
-                 allowed_tools, grants)
+                 edge, allowed_tools, grants)
              VALUES (:id, :owner, 'running', :started_ms, :language, :wall_ms, :input, :code,
                  :args, :working_dir, :session, :script, :script_version, :context, :principal,
-                 :allowed_tools, :grants)",
+                 :edge, :allowed_tools, :grants)",
         )?;
         statement.execute(named_params! {
             ":id": self.id.as_str(),
@@ -137,6 +139,7 @@ impl ExecutionStartRow {
             ":script_version": self.script.as_ref().map(|(_, version)| version),
             ":context": self.context,
             ":principal": self.principal,
+            ":edge": self.edge,
             ":allowed_tools": self.allowed_tools,
             ":grants": self.grants,
         })?;

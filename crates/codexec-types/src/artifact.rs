@@ -1,3 +1,5 @@
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 /// A file that an execution left behind.
@@ -28,7 +30,14 @@ pub struct FileChanges {
     /// reply and before this cell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub between_cells: Option<Box<FileChanges>>,
+    /// The changes that nested code made in the user's directories, in its own executions and
+    /// sessions. The paths are absolute.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nested: Option<Box<FileChanges>>,
 }
+
+/// Maximum number of entries in each list of what nested code did.
+const MAX_NESTED: usize = 50;
 
 /// A file of an execution that was not written to the user's directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -53,6 +62,7 @@ impl FileChanges {
             conflicts,
             left_out,
             between_cells,
+            nested,
         } = later;
         self.created.extend(created);
         self.modified.extend(modified);
@@ -62,6 +72,58 @@ impl FileChanges {
         self.left_out += left_out;
         if let Some(between) = between_cells {
             self.between_cells.get_or_insert_default().append(*between);
+        }
+        if let Some(nested) = nested {
+            self.nested.get_or_insert_default().append(*nested);
+        }
+    }
+
+    /// Adds what nested code did, as far as it concerns the user's files: the changes of its own
+    /// directory if it has one, and those of the code that it ran itself.
+    pub fn append_nested(&mut self, dir: Option<&Path>, other: &FileChanges) {
+        match (dir, &other.nested) {
+            (Some(dir), _) => self.append_from(dir, other),
+            (None, Some(nested)) => self.append_from(Path::new("/"), nested),
+            (None, None) => {}
+        }
+    }
+
+    /// Adds what code did in the directory `dir`, with absolute paths. Each list stays bounded, and a
+    /// file that is already in it is not added again.
+    fn append_from(&mut self, dir: &Path, other: &FileChanges) {
+        let written = [
+            (&mut self.created, &other.created),
+            (&mut self.modified, &other.modified),
+            (&mut self.deleted, &other.deleted),
+        ];
+        for (list, added) in written {
+            for file in added {
+                let path = dir.join(&file.path).display().to_string();
+                let is_full = list.len() >= MAX_NESTED;
+                match list.iter_mut().find(|known| known.path == path) {
+                    Some(known) => known.bytes = file.bytes,
+                    None if is_full => self.left_out += 1,
+                    None => list.push(Artifact { path, bytes: file.bytes }),
+                }
+            }
+        }
+        let not_written =
+            [(&mut self.held_back, &other.held_back), (&mut self.conflicts, &other.conflicts)];
+        for (list, added) in not_written {
+            for file in added {
+                let path = dir.join(&file.path).display().to_string();
+                let is_full = list.len() >= MAX_NESTED;
+                match list.iter_mut().find(|known| known.path == path) {
+                    Some(known) => known.reason.clone_from(&file.reason),
+                    None if is_full => self.left_out += 1,
+                    None => list.push(NotWritten { path, reason: file.reason.clone() }),
+                }
+            }
+        }
+        self.left_out += other.left_out;
+        // The paths of nested changes are absolute already, so that joining does not change them.
+        for more in [&other.between_cells, &other.nested].into_iter().flatten() {
+            self.append_from(dir, more);
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod artifact;
 mod bounds;
+mod clean;
 mod context;
 mod event;
 mod frame;
@@ -22,6 +23,8 @@ mod nearest;
 mod outcome;
 mod package;
 mod policy;
+mod principal;
+mod reach;
 mod search;
 mod time;
 mod tools;
@@ -32,7 +35,8 @@ pub use bounds::{
     ASK_HEAD_BYTES, JsonShape, LONG_FRAME_BYTES, MAX_ASK_BYTES, estimate_arguments_size,
     id_of_long_ask, is_ask, oversized_ask_error,
 };
-pub use context::{Principal, RequestOrigin};
+pub use clean::{clean_line, clean_text, cut_text, cut_text_front};
+pub use context::RequestOrigin;
 pub use event::{OutputStream, RunEvent};
 pub use frame::{
     Ask, AskAnswer, CallCode, CallError, Cell, CellEnding, FRAME_HEADER_BYTES, FrameError,
@@ -52,7 +56,9 @@ pub use name::{InvalidServerName, ServerName, to_identifier};
 pub use nearest::find_nearest_names;
 pub use outcome::{Crash, Outcome, Position, RecordEnding, Thrown, ThrownCode};
 pub use package::{InvalidPackage, PackageName};
-pub use policy::{AdmissionRequest, Admitted, Policy, PolicyRefusal, RequestedLimits};
+pub use policy::{AdmissionRequest, Admitted, OuterLimits, Policy, PolicyRefusal, RequestedLimits};
+pub use principal::{Edge, Identity, InvalidPrincipal, Principal, TokenName};
+pub use reach::{Reach, ToolView};
 pub use search::{ToolDetail, ToolKind};
 pub use time::{format_rfc3339, format_utc_day, from_unix_ms, parse_time, unix_ms};
 pub use tools::{InvalidPattern, ToolDenied, ToolFilter, ToolPattern};

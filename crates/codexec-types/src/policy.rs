@@ -2,8 +2,8 @@ use std::time::Duration;
 
 use crate::tools::grants_named_in;
 use crate::{
-    DirRefusal, Grants, InvalidPattern, Json, Language, Limits, ResolvedDir, ServerName,
-    ToolFilter, ToolPattern, WorkingDir, WorkingDirPolicy,
+    DirRefusal, Grants, InvalidPattern, Json, Language, Limits, Reach, ResolvedDir, ServerName,
+    ToolFilter, ToolPattern, ToolView, WorkingDir, WorkingDirPolicy,
 };
 
 /// The rules for what may run here, and with which limits. A request can only narrow them.
@@ -33,6 +33,17 @@ pub struct AdmissionRequest {
     /// One of the user's directories, to work in.
     pub working_dir: Option<ResolvedDir>,
     pub asked: RequestedLimits,
+    /// The tools that the code wants to see.
+    pub view: ToolView,
+}
+
+/// The execution whose code makes a request: the code that it starts can reach no more than itself.
+#[derive(Clone, Copy, Debug)]
+pub struct OuterLimits<'a> {
+    pub reach: &'a Reach,
+    /// The time that the outer execution has left.
+    pub wall: Duration,
+    pub tool_calls: u32,
 }
 
 /// The limits that a request may narrow. `None` means that the policy decides.
@@ -45,17 +56,13 @@ pub struct RequestedLimits {
 }
 
 /// A request that passed the policy. Only [`Policy::admit`] and [`Policy::admit_session`] create
-/// one, and every function that starts a worker takes `&Admitted`, so unchecked code cannot reach a
-/// worker.
+/// one, and every function that gives a worker a client's code takes `&Admitted`, so unchecked code cannot reach a
+/// worker. An `Admitted` never changes.
 #[derive(Debug)]
 pub struct Admitted {
     request: AdmissionRequest,
     limits: Limits,
-    tools: ToolFilter,
-    /// The grants from the settings or the request, before the tool filter narrows them.
-    grants: Grants,
-    /// Set if more tools are visible than callable.
-    seen: Option<ToolFilter>,
+    reach: Reach,
     working_dir: Option<WorkingDir>,
 }
 
@@ -107,11 +114,12 @@ impl PolicyRefusal {
 
 impl Policy {
     /// Checks a request. `servers` are the configured upstreams: patterns are parsed with their
-    /// names.
+    /// names. `outer` is the execution whose code makes the request, if code makes it.
     pub fn admit(
         &self,
         request: AdmissionRequest,
         servers: &[ServerName],
+        outer: Option<OuterLimits<'_>>,
     ) -> Result<Admitted, PolicyRefusal> {
         self.check_language(request.language)?;
         self.check_code(&request.code)?;
@@ -120,20 +128,30 @@ impl Policy {
             return Err(PolicyRefusal::Input { bytes, cap: self.input_bytes });
         }
         check_args(&request.args)?;
-        self.admit_session(request, servers)
+        self.admit_session(request, servers, outer)
     }
 
     /// Checks a request to open a session, which has no code yet.
+    ///
+    /// THREAT[SES-7]: code that is started by code has the limits of the outer code: its tools,
+    /// its grants, its time, and its number of tool calls.
     pub fn admit_session(
         &self,
-        request: AdmissionRequest,
+        mut request: AdmissionRequest,
         servers: &[ServerName],
+        outer: Option<OuterLimits<'_>>,
     ) -> Result<Admitted, PolicyRefusal> {
         self.check_language(request.language)?;
-        let limits = self.limits_for(&request.asked)?;
+        let mut limits = self.limits_for(&request.asked)?;
+        if let Some(outer) = outer {
+            limits.wall = limits.wall.min(outer.wall);
+            limits.tool_calls = limits.tool_calls.min(outer.tool_calls);
+        }
         let (tools, grants) = self.tools_for(&request.asked, servers)?;
+        let view = std::mem::take(&mut request.view);
+        let reach = Reach::new(tools, grants, view, &self.tools, outer.map(|outer| outer.reach));
         let working_dir = self.working_dir_for(&request)?;
-        Ok(Admitted { request, limits, tools, grants, seen: None, working_dir })
+        Ok(Admitted { request, limits, reach, working_dir })
     }
 
     fn check_language(&self, language: Language) -> Result<(), PolicyRefusal> {
@@ -216,31 +234,6 @@ impl Policy {
 }
 
 impl Admitted {
-    /// Restricts the request to the tools and the time of the execution that it runs in.
-    #[must_use]
-    pub fn limited_to(mut self, tools: &ToolFilter, wall: Duration) -> Admitted {
-        self.tools = self.tools.and(tools);
-        self.seen = self.seen.map(|seen| seen.and(tools));
-        self.limits.wall = self.limits.wall.min(wall);
-        self
-    }
-
-    /// Restricts a request that was started by code: no more tool calls than that code may make,
-    /// and that code's grants instead of any that it named.
-    #[must_use]
-    pub fn started_by_code(mut self, tool_calls: u32, grants: Grants) -> Admitted {
-        self.limits.tool_calls = self.limits.tool_calls.min(tool_calls);
-        self.grants = grants;
-        self
-    }
-
-    /// Makes these tools visible to the code, whichever of them it may call.
-    #[must_use]
-    pub fn with_visible_tools(mut self, tools: ToolFilter) -> Admitted {
-        self.seen = Some(tools);
-        self
-    }
-
     pub fn language(&self) -> Language {
         self.request.language
     }
@@ -261,19 +254,8 @@ impl Admitted {
         self.limits
     }
 
-    /// Returns the tools that the code may call.
-    pub fn tools(&self) -> &ToolFilter {
-        &self.tools
-    }
-
-    /// Returns the grants that the code has, as far as the tool filter allows them.
-    pub fn grants(&self) -> Grants {
-        self.tools.narrow_grants(self.grants)
-    }
-
-    /// Returns the tools that the code can see in listings and searches.
-    pub fn visible_tools(&self) -> &ToolFilter {
-        self.seen.as_ref().unwrap_or(&self.tools)
+    pub fn reach(&self) -> &Reach {
+        &self.reach
     }
 
     pub fn working_dir(&self) -> Option<&WorkingDir> {

@@ -22,8 +22,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use codexec_compat::Seed;
 use codexec_gateway::ToolCacheMode;
-use codexec_server::Toolset;
+use codexec_server::mcp::CodexecTools;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, CommonArgs};
@@ -38,7 +39,7 @@ fn log_filter(common: &CommonArgs) -> anyhow::Result<EnvFilter> {
     }
     let named = common.toolset.clone().or_else(|| env::toolset().map(|names| vec![names]));
     let mut named = named.iter().flatten().flat_map(|names| names.split(','));
-    let has_bare = named.any(|name| name.trim() == Toolset::Codexec.name());
+    let has_bare = named.any(|name| name.trim() == CodexecTools::NAME);
     let Some((name, level)) = env::log_level(has_bare) else { return Ok(EnvFilter::new("warn")) };
     let word = match level.trim().to_ascii_lowercase().as_str() {
         "trace" => "trace",
@@ -105,7 +106,7 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         };
         if matches!(command, Command::Code(_)) {
             // `codexec code` is MCPProxy's command, so it uses MCPProxy's settings.
-            cli.common.toolset = Some(vec![Toolset::Mcpproxy.name().to_owned()]);
+            cli.common.toolset = Some(vec![Seed::Mcpproxy.toolset().to_owned()]);
         }
         let parts = Parts::read(&cli.common, patience, cache)?;
         match command {

@@ -8,23 +8,24 @@ mod limits;
 mod logs;
 mod persistence;
 mod replies;
-pub(crate) mod seeds;
+mod seeds;
 
 use std::path::{Path, PathBuf};
 
+use codexec_compat::UserEnvironment;
+use codexec_compat::settings::Seeds;
 use codexec_exec::{PythonSettings, packages};
-use codexec_gateway::ConfigOwner;
+use codexec_mcp_config::{ConfigOwner, DiscoverySettings};
 use codexec_sandbox::Layer;
-use codexec_server::{Seeds, SessionSettings, TextBudget};
+use codexec_server::{SessionSettings, TextBudget};
 use codexec_types::{
     Grant, Grants, GuestPaths, InvalidPattern, Language, Policy, ServerName, ToolFilter,
     ToolPattern,
 };
 
 pub(crate) use file::ConfigFile;
-pub(crate) use gateway::{DiscoverySettings, UpstreamDefaults};
+pub(crate) use gateway::UpstreamDefaults;
 pub(crate) use logs::LogSettings;
-pub(crate) use seeds::inherited::InheritedSettings;
 
 /// The validated settings, with all defaults filled in.
 #[derive(Debug)]
@@ -186,12 +187,15 @@ impl AllowedTools {
 }
 
 impl HostEnvironment {
+    /// Returns the part on which the settings of replaced systems depend.
+    pub(crate) fn user(&self) -> UserEnvironment {
+        let (home, current_dir) = (self.user_home.clone(), self.current_dir.clone());
+        UserEnvironment { home, current_dir, variable: self.variable }
+    }
+
     /// Replaces a leading `~` by the home directory, if there is one.
     fn expand_home(&self, path: &Path) -> PathBuf {
-        match (path.strip_prefix("~"), &self.user_home) {
-            (Ok(rest), Some(home)) => home.join(rest),
-            _ => path.to_owned(),
-        }
+        self.user().expand_home(path)
     }
 }
 

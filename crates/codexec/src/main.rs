@@ -8,7 +8,8 @@ mod env;
 mod mcp_command;
 mod parts;
 mod role;
-mod servers;
+mod server_files;
+mod toolsets;
 
 use std::io::Write as _;
 use std::process::ExitCode;

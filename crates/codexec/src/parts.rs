@@ -2,22 +2,28 @@
 
 mod permissions;
 
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use codexec_compat::settings::InheritedSettings;
 use codexec_exec::Workers;
-use codexec_gateway::{
-    Gateway, ParsedConfig, ProblemEffect, ServerApprovals, ToolCacheMode, Warden,
+use codexec_files::private_files;
+use codexec_gateway::{Gateway, ToolCacheMode, Warden};
+use codexec_mcp_config::{
+    ParsedConfig, ProblemEffect, ServerApprovals, ServerRules, ServerSources,
 };
 use codexec_scripts::Library;
-use codexec_server::{App, Records, Toolsets};
+use codexec_server::mcp::{ToolsetNames, Toolsets};
+use codexec_server::{App, Connection, LivePolicy, Records, TextBudget};
+use codexec_types::{Edge, Identity, Principal};
 
 use crate::cli::CommonArgs;
-use crate::config::{Config, ConfigFile, HostEnvironment, InheritedSettings};
+use crate::config::{Config, ConfigFile, HostEnvironment};
 use crate::env;
-use crate::servers::{Reloader, ServerRules, ServerSources, enabled_configs};
+use crate::server_files::{Reloader, server_sources};
+use crate::toolsets;
 
 /// Everything read from settings and server files. Nothing is started yet.
 pub(crate) struct Parts {
@@ -32,7 +38,7 @@ pub(crate) struct Parts {
     pub(crate) sources: ServerSources,
     /// The servers that the files name.
     pub(crate) named_servers: ParsedConfig,
-    pub(crate) toolsets: Toolsets,
+    toolsets: ToolsetNames,
 }
 
 impl Parts {
@@ -52,7 +58,7 @@ impl Parts {
         let toolsets = choose_toolsets(common, &file, &path)?;
         let discovers = env::is_discovery_enabled() && file.discovers();
         let inherited =
-            InheritedSettings::read(&toolsets, &host, discovers, file.has_project_files())?;
+            InheritedSettings::read(&toolsets, &host.user(), discovers, file.has_project_files())?;
         let file = file.over(inherited.table()).context(path.display().to_string())?;
         let mut config = Config::new(&file, &host).map_err(|error| {
             let origin = error.key().and_then(|key| inherited.origin(key));
@@ -69,8 +75,8 @@ impl Parts {
         };
         let named: Vec<PathBuf> =
             inherited.servers.into_iter().chain(common.mcp_config.iter().cloned()).collect();
-        let mut sources = ServerSources::new(path.clone(), &named, rules, &program);
-        sources.replace_systems(&toolsets, discovers);
+        let replaced = (&toolsets, discovers);
+        let mut sources = server_sources(path.clone(), &named, rules, &program, replaced);
         let named_servers = sources.read_at_start()?;
         let warden = Warden::new(program.clone(), "warden", "supervisor");
         let settings = codexec_gateway::GatewaySettings {
@@ -83,7 +89,7 @@ impl Parts {
             ..codexec_gateway::GatewaySettings::new(env::upstream_variables(), warden)
         };
         let upstreams = config.upstreams.apply_to(settings);
-        let gateway = Gateway::new(enabled_configs(&named_servers), upstreams.clone());
+        let gateway = Gateway::new(named_servers.enabled_configs(), upstreams.clone());
         config.policy.tools = config.allowed.filter_for(&gateway.server_names())?;
         Ok(Parts {
             config,
@@ -107,7 +113,12 @@ impl Parts {
         self.config.guest_paths.files.allowed.push(dir);
         self.upstreams.guest_paths = self.config.guest_paths.clone();
         // No server is started yet, so the gateway can simply be rebuilt with the new path.
-        self.gateway = Gateway::new(enabled_configs(&self.named_servers), self.upstreams.clone());
+        self.gateway = Gateway::new(self.named_servers.enabled_configs(), self.upstreams.clone());
+    }
+
+    /// Returns the chosen toolsets, joined.
+    fn join_toolsets(&self) -> Toolsets {
+        toolsets::join(&self.toolsets, &self.config.seeds)
     }
 
     pub(crate) fn build_workers(&self, role: &'static str) -> Workers {
@@ -143,13 +154,26 @@ impl Parts {
         }
     }
 
-    /// Builds the app without starting any process.
-    pub(crate) fn build_app(self) -> anyhow::Result<App> {
-        self.build_app_and_reloader().map(|(app, _)| app)
+    /// Builds the app, and the connection of the user's terminal, without starting any process.
+    pub(crate) fn build_app(self) -> anyhow::Result<(App, Arc<Connection>)> {
+        let principal = Principal::new(Identity::LocalUser, Edge::CommandLine);
+        let toolsets = self.join_toolsets();
+        let (app, reloader) = self.build_app_and_reloader()?;
+        let connection = Connection::new(principal, toolsets, reloader.policy);
+        Ok((app, Arc::new(connection.with_budget(TextBudget::UNLIMITED))))
     }
 
-    /// Builds the app, and the reloader that follows changes of the server files.
-    pub(crate) fn build_app_and_reloader(self) -> anyhow::Result<(App, Reloader)> {
+    /// Builds the app, the connection of the client at standard input, and the reloader that
+    /// follows changes of the server files.
+    pub(crate) fn build_server(self) -> anyhow::Result<(App, Arc<Connection>, Reloader)> {
+        let principal = Principal::new(Identity::LocalUser, Edge::Stdio);
+        let (toolsets, budget) = (self.join_toolsets(), self.config.budget);
+        let (app, reloader) = self.build_app_and_reloader()?;
+        let connection = Connection::new(principal, toolsets, Arc::clone(&reloader.policy));
+        Ok((app, Arc::new(connection.with_budget(budget)), reloader))
+    }
+
+    fn build_app_and_reloader(self) -> anyhow::Result<(App, Reloader)> {
         for problem in &self.named_servers.problems {
             match problem.effect {
                 ProblemEffect::LeftOut => tracing::warn!(%problem, "problem in a server file"),
@@ -165,12 +189,11 @@ impl Parts {
             sources: self.sources,
             now: self.named_servers,
             allowed: self.config.allowed,
+            policy: Arc::new(LivePolicy::new(self.config.policy)),
             home: self.home,
         };
         let scripts = Library::at(self.config.scripts);
-        let (policy, sessions) = (self.config.policy, self.config.sessions);
-        let app = App::new(policy, workers, self.gateway, records, sessions, scripts);
-        let app = app.with_seeds(self.config.seeds).with_budget(self.config.budget);
+        let app = App::new(workers, self.gateway, records, self.config.sessions, scripts);
         reloader.publish(&app);
         Ok((app, reloader))
     }
@@ -193,21 +216,21 @@ fn choose_toolsets(
     common: &CommonArgs,
     file: &ConfigFile,
     path: &Path,
-) -> anyhow::Result<Toolsets> {
-    let chosen = |names: &[String]| Toolsets::parse(names.iter().map(String::as_str));
+) -> anyhow::Result<ToolsetNames> {
+    let chosen = |names: &[String]| toolsets::parse(names.iter().map(String::as_str));
     match (&common.toolset, env::toolset(), &file.toolset) {
         (Some(names), _, _) => chosen(names).context("--toolset"),
         (None, Some(names), _) => chosen(&[names]).context("CODEXEC_TOOLSET"),
         (None, None, Some(names)) => {
             chosen(names).with_context(|| format!("{}: `toolset`", path.display()))
         }
-        (None, None, None) => Ok(Toolsets::default()),
+        (None, None, None) => Ok(ToolsetNames::default()),
     }
 }
 
 /// Creates the state directory with mode 0700.
 fn create_state_dir(home: &Path) -> anyhow::Result<()> {
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(home);
+    let made = private_files::make_folder(home);
     made.with_context(|| format!("cannot create {}", home.display()))?;
     if !home.is_dir() {
         bail!("{} is not a directory", home.display());

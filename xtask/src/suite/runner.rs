@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
 use super::{PythonInterpreter, TempFolder};
-use crate::{step, unprivileged_user::is_root};
+use crate::{step, test::is_root};
 
 const PROGRAM: &str = include_str!("run_module.py");
 const TIMEOUT_S: u32 = 300;

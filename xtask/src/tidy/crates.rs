@@ -2,57 +2,107 @@
 
 use serde_json::Value;
 
+use super::text_field;
+
 /// Which crate may depend on which. Change this table and ARCHITECTURE.md together.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("codexec-types", &[]),
+    ("codexec-functions", &["codexec-types"]),
     ("codexec-sandbox", &["codexec-types"]),
-    ("codexec-js", &["codexec-types"]),
+    ("codexec-js", &["codexec-types", "codexec-functions"]),
     ("codexec-schema", &[]),
-    ("codexec-gateway", &["codexec-types", "codexec-schema"]),
-    ("codexec-store", &["codexec-types"]),
-    ("codexec-scripts", &["codexec-types", "codexec-schema"]),
-    ("codexec-exec", &["codexec-types", "codexec-sandbox"]),
+    ("codexec-files", &[]),
+    ("codexec-mcp-config", &["codexec-types", "codexec-files"]),
+    ("codexec-tool-search", &[]),
+    ("codexec-typings", &["codexec-types"]),
+    (
+        "codexec-gateway",
+        &[
+            "codexec-types",
+            "codexec-functions",
+            "codexec-schema",
+            "codexec-files",
+            "codexec-mcp-config",
+            "codexec-tool-search",
+            "codexec-typings",
+        ],
+    ),
+    ("codexec-store", &["codexec-types", "codexec-files"]),
+    ("codexec-scripts", &["codexec-types", "codexec-schema", "codexec-files"]),
+    ("codexec-exec", &["codexec-types", "codexec-functions", "codexec-files", "codexec-sandbox"]),
     (
         "codexec-server",
-        &["codexec-types", "codexec-exec", "codexec-gateway", "codexec-store", "codexec-scripts"],
+        &[
+            "codexec-types",
+            "codexec-functions",
+            "codexec-files",
+            "codexec-exec",
+            "codexec-gateway",
+            "codexec-store",
+            "codexec-scripts",
+        ],
+    ),
+    (
+        "codexec-compat",
+        &[
+            "codexec-types",
+            "codexec-files",
+            "codexec-mcp-config",
+            "codexec-gateway",
+            "codexec-store",
+            "codexec-scripts",
+            "codexec-server",
+        ],
     ),
     (
         "codexec",
         &[
             "codexec-types",
+            "codexec-functions",
             "codexec-sandbox",
             "codexec-js",
             "codexec-exec",
+            "codexec-files",
+            "codexec-mcp-config",
+            "codexec-typings",
             "codexec-gateway",
             "codexec-store",
             "codexec-scripts",
             "codexec-server",
+            "codexec-compat",
         ],
     ),
     ("xtask", &[]),
 ];
 
 /// Third-party crates that only some of our crates may use; a trailing `*` matches any suffix.
-/// Change this table and deny.toml together.
+/// Licences and sources are checked by `dependencies`.
 const RESTRICTED: &[(&str, &[&str])] = &[
-    ("rmcp", &["codexec-gateway", "codexec-server"]),
+    ("rmcp", &["codexec-gateway", "codexec-server", "codexec-compat"]),
     ("rquickjs*", &["codexec-js"]),
     ("oxc*", &["codexec-js"]),
     ("rusqlite", &["codexec-store"]),
     ("landlock", &["codexec-sandbox"]),
     ("seccompiler", &["codexec-sandbox"]),
-    // The gateway kills process groups of its servers; the server opens stored files with openat.
+    // The gateway kills process groups of its servers; the server and the
+    // toolsets of other systems open stored files with openat; the binary
+    // watches server files with inotify.
     (
         "nix",
         &[
             "codexec-sandbox",
+            "codexec-files",
             "codexec-gateway",
             "codexec-js",
             "codexec-scripts",
             "codexec-server",
+            "codexec-compat",
             "codexec-store",
+            "codexec",
         ],
     ),
+    ("reqwest", &["codexec-gateway"]),
+    ("serde-saphyr", &["codexec-mcp-config"]),
     ("axum", &["codexec-server"]),
     ("clap", &["codexec"]),
     ("anyhow", &["codexec", "xtask"]),
@@ -67,7 +117,7 @@ pub(crate) fn check(metadata: &Value) -> Vec<String> {
 }
 
 fn check_package(package: &Value) -> Vec<String> {
-    let name = word(package, "name");
+    let name = text_field(package, "name");
     let manifest = if name == "xtask" { "xtask".into() } else { format!("crates/{name}") };
     let manifest = format!("{manifest}/Cargo.toml");
     let mut findings = Vec::new();
@@ -82,8 +132,8 @@ fn check_package(package: &Value) -> Vec<String> {
     }
     let dependencies = package.get("dependencies").and_then(Value::as_array);
     for dependency in dependencies.into_iter().flatten() {
-        let used = word(dependency, "name");
-        if name == BINARY && word(dependency, "kind") == "dev" {
+        let used = text_field(dependency, "name");
+        if name == BINARY && text_field(dependency, "kind") == "dev" {
             continue;
         }
         let is_ours = ALLOWED.iter().any(|(ours, _)| *ours == used);
@@ -103,10 +153,6 @@ fn check_package(package: &Value) -> Vec<String> {
         }
     }
     findings
-}
-
-fn word<'a>(value: &'a Value, key: &str) -> &'a str {
-    value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn matches(pattern: &str, name: &str) -> bool {

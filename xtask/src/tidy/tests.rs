@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::*;
+use super::{dependencies::REGISTRY, *};
 
 #[test]
 fn an_allowed_edge_is_fine() {
@@ -10,7 +10,8 @@ fn an_allowed_edge_is_fine() {
 #[test]
 fn a_forbidden_edge_is_found() {
     let finding = "crates/codexec-store/Cargo.toml: `codexec-store` may not use \
-                   `codexec-gateway`, remove the dependency (allowed: codexec-types)";
+                   `codexec-gateway`, remove the dependency (allowed: codexec-types, \
+                   codexec-files)";
     edges("codexec-store", &json!([dependency("codexec-gateway")]), &[finding]);
     edges("codexec-store", &json!([dev_dependency("codexec-gateway")]), &[finding]);
 }
@@ -18,8 +19,8 @@ fn a_forbidden_edge_is_found() {
 #[test]
 fn the_binarys_tests_may_use_anything() {
     edges("codexec", &json!([dev_dependency("rmcp")]), &[]);
-    let finding = "crates/codexec/Cargo.toml: only codexec-gateway, codexec-server \
-                   may use `rmcp`, go through that crate";
+    let finding = "crates/codexec/Cargo.toml: only codexec-gateway, codexec-server, \
+                   codexec-compat may use `rmcp`, go through that crate";
     edges("codexec", &json!([dependency("rmcp")]), &[finding]);
 }
 
@@ -41,6 +42,49 @@ fn features_and_unknown_crates_are_found() {
     );
     let package = json!({"name": "codexec-core", "dependencies": [], "features": {}});
     assert_eq!(crates::check(&json!({ "packages": [package] })).len(), 1);
+}
+
+#[test]
+fn licences_are_checked() {
+    let deny = "[licenses]\nallow = [\n  \"MIT\",\n  \"Zlib\",\n  \"Apache-2.0 WITH X\",\n]\n";
+    let is_allowed = |licence: &str| {
+        let package =
+            json!({"name": "a", "version": "1.0.0", "license": licence, "source": REGISTRY});
+        dependencies::check(&json!({ "packages": [package] }), deny).is_empty()
+    };
+    for licence in [
+        "MIT",
+        "GPL-2.0-only OR MIT",
+        "BSD/MIT",
+        "(BSD OR MIT) AND Zlib",
+        "Apache-2.0 WITH X OR BSD",
+        "BSD OR MIT AND Zlib",
+    ] {
+        assert!(is_allowed(licence), "{licence}");
+    }
+    for licence in
+        ["", "BSD", "MIT AND BSD", "Apache-2.0", "Zlib WITH X", "MIT AND (BSD OR X)", "MIT Zlib"]
+    {
+        assert!(!is_allowed(licence), "{licence}");
+    }
+}
+
+#[test]
+fn sources_and_forbidden_dependencies_are_found() {
+    let deny = "allow = [\n\"MIT\",\n]\n";
+    let package = |name: &str, source: Value| json!({"name": name, "version": "1.0.0", "license": "MIT", "source": source});
+    let check = |package: Value| dependencies::check(&json!({ "packages": [package] }), deny);
+    assert_eq!(check(package("a", json!(null))), Vec::<String>::new());
+    assert_eq!(
+        check(package("a", json!("git+https://example.invalid/a"))),
+        [
+            "Cargo.lock: `a` 1.0.0 comes from `git+https://example.invalid/a`, use a version from the \
+          registry"
+        ]
+    );
+    assert_eq!(check(package("openssl-sys", json!(REGISTRY))).len(), 1);
+    let no_list = "deny.toml: has no list `allow` of licences, add one";
+    assert_eq!(dependencies::check(&json!({}), ""), [no_list]);
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Copies of a guest's files in the directory of its execution.
 
-use std::fs::{DirBuilder, File};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
+
+use codexec_files::private_files;
 
 use super::dir_tree::{DirTree, FileKind, FileNode, MAX_DEPTH};
 use super::ledger::CommitLedger;
@@ -39,9 +39,9 @@ impl<'a> ArtifactCopies<'a> {
         }
         let target = self.folder.join(path);
         if let Some(parent) = target.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(parent)?;
+            private_files::make_folder(parent)?;
         }
-        let mut target = File::options().write(true).create_new(true).mode(0o600).open(target)?;
+        let mut target = private_files::create(&target)?;
         let copied = io::copy(&mut source.by_ref().take(self.bytes_left), &mut target)?;
         self.bytes_left -= copied.min(self.bytes_left);
         self.files_left -= 1;

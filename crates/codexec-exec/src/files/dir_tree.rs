@@ -23,7 +23,7 @@ pub(crate) struct DirTree(OwnedFd);
 pub(crate) struct FileNode {
     pub(crate) kind: FileKind,
     pub(crate) bytes: u64,
-    pub(crate) stamp: FileStamp,
+    pub(crate) stamp: NodeStamp,
     /// The permission bits without set-id and sticky bits.
     pub(crate) mode: u32,
     pub(crate) owner: (u32, u32),
@@ -41,9 +41,11 @@ pub(crate) enum FileKind {
     Special,
 }
 
-/// The identity of a file, and when it last changed.
+/// The identity of a file, and when it last changed. Unlike a stamp of `codexec-files`, this has
+/// the modification time, which a rename keeps, and no size or device: all files of a tree are on
+/// one device, and the size of a folder means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct FileStamp {
+pub(crate) struct NodeStamp {
     inode: u64,
     pub(crate) modified: FileTime,
     pub(crate) changed: FileTime,
@@ -182,13 +184,19 @@ impl DirTree {
         Ok(fs::fchmod(&made, Mode::from_raw_mode(stat.st_mode & 0o777))?)
     }
 
-    /// Moves an entry to the same path in another tree of the same file system.
-    pub(crate) fn move_entry(&self, path: &Path, to: &DirTree) -> io::Result<()> {
+    /// Makes the folders above a path in another tree, like those in this one.
+    pub(crate) fn make_folders_above(&self, path: &Path, to: &DirTree) -> io::Result<()> {
         let mut above: Vec<&Path> = path.ancestors().skip(1).collect();
         above.reverse();
         for folder in above.into_iter().filter(|path| !path.as_os_str().is_empty()) {
             to.make_folder_like(folder, &self.open_dir(folder)?)?;
         }
+        Ok(())
+    }
+
+    /// Moves an entry to the same path in another tree of the same file system, where its folder
+    /// exists.
+    pub(crate) fn move_entry(&self, path: &Path, to: &DirTree) -> io::Result<()> {
         let ((old, name), (new, _)) = (self.open_parent(path)?, to.open_parent(path)?);
         Ok(fs::renameat(old, name, new, name)?)
     }
@@ -218,7 +226,7 @@ impl FileNode {
             FileType::CharacterDevice if stat.st_rdev == 0 => FileKind::Whiteout,
             _ => FileKind::Special,
         };
-        let stamp = FileStamp {
+        let stamp = NodeStamp {
             inode: stat.st_ino,
             modified: FileTime::new(stat.st_mtime, stat.st_mtime_nsec),
             changed: FileTime::new(stat.st_ctime, stat.st_ctime_nsec),

@@ -55,6 +55,8 @@ pub(super) fn replace(
     let staged = StagedEntry::write(folder, entry)?;
     if let (Some(file), Ok((old, _))) = (&staged.file, tree.open_file(path)) {
         copy_attributes(&old, file);
+        // A plain user can keep only a group that they are in.
+        let _ = fs::fchown(file, None, Some(Gid::from_raw(expected.owner.1)));
     }
     staged.exchange(name, expected)
 }

@@ -6,27 +6,27 @@ use std::io;
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
-use super::dir_tree::{DirTree, FileNode, FileStamp};
+use super::dir_tree::{DirTree, FileNode, NodeStamp};
 
 #[derive(Default)]
 pub(crate) struct CommitLedger {
     entries: BTreeMap<PathBuf, LedgerEntry>,
     /// The user's folders that a commit wrote to, with their stamps afterwards.
-    folders: HashMap<PathBuf, Option<FileStamp>>,
+    folders: HashMap<PathBuf, Option<NodeStamp>>,
     /// Folders that the guest created.
     made: BTreeSet<PathBuf>,
 }
 
 struct LedgerEntry {
     /// The version of the guest's file that was handled.
-    upper: FileStamp,
+    upper: NodeStamp,
     result: CommitResult,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum CommitResult {
     /// The user's directory has the file, with this stamp.
-    Put(FileStamp),
+    Put(NodeStamp),
     Removed,
     /// The user's directory does not have the file, but the guest still sees it.
     Held,
@@ -134,15 +134,24 @@ impl CommitLedger {
         self.folders.extend(stamps);
     }
 
-    /// Moves the held-back files from one layer to the next and forgets everything else, because
-    /// the new layer contains nothing else.
+    /// Makes the folders in the next layer to which the held-back files will move.
+    pub(crate) fn make_held_folders(&self, from: &DirTree, to: &DirTree) -> io::Result<()> {
+        let mut root: Option<&Path> = None;
+        for path in self.held() {
+            if !root.is_some_and(|root| path.starts_with(root)) {
+                root = Some(path);
+                from.make_folders_above(path, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves the held-back files from one layer to the next, where their folders exist, and forgets
+    /// everything else, because the new layer contains nothing else.
     pub(crate) fn move_held(&mut self, from: &DirTree, to: &DirTree) -> io::Result<()> {
         let old = std::mem::take(self);
         let mut root: Option<&Path> = None;
-        for (path, entry) in &old.entries {
-            if entry.result != CommitResult::Held {
-                continue;
-            }
+        for path in old.held() {
             if !root.is_some_and(|root| path.starts_with(root)) {
                 root = Some(path);
                 from.move_entry(path, to)?;
@@ -153,5 +162,10 @@ impl CommitLedger {
             }
         }
         Ok(())
+    }
+
+    fn held(&self) -> impl Iterator<Item = &Path> {
+        let held = self.entries.iter().filter(|(_, entry)| entry.result == CommitResult::Held);
+        held.map(|(path, _)| path.as_path())
     }
 }

@@ -25,6 +25,7 @@ const FILES: &[(&str, &str)] = &[
     // The same files as in the built-in engine.
     ("tools.js", include_str!("../shim/node/tools.js")),
     ("host_functions.js", include_str!("../shim/node/host_functions.js")),
+    ("host_functions.json", codexec_functions::GUEST_FUNCTIONS),
 ];
 /// Flags that guest.mjs needs.
 const FLAGS: &[&str] = &[

@@ -23,6 +23,7 @@ const FILES: &[(&str, &str)] = &[
         "codexec_guest_host_functions.py",
         include_str!("../shim/python/codexec_guest_host_functions.py"),
     ),
+    ("host_functions.json", codexec_functions::GUEST_FUNCTIONS),
     ("codexec_guest_mcp.py", include_str!("../shim/python/codexec_guest_mcp.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
     ("codexec_guest_attributed.py", include_str!("../shim/python/codexec_guest_attributed.py")),

@@ -10,11 +10,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::fs::{self, DirBuilder, File, TryLockError};
-use std::io::{self, Read as _, Write as _};
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use codexec_files::{FileLock, private_files};
 use codexec_types::Language;
 
 use super::metadata::{self, PackageInfo};
@@ -28,9 +28,6 @@ pub(crate) struct PackagesFolder {
     root: PathBuf,
 }
 
-/// The lock of a packages folder, also respected by other servers.
-pub(super) struct FolderLock(#[expect(dead_code, reason = "holding it is its use")] File);
-
 impl PackagesFolder {
     pub(crate) fn at(root: &Path) -> PackagesFolder {
         PackagesFolder { root: root.to_owned() }
@@ -39,7 +36,7 @@ impl PackagesFolder {
     /// Creates the directory that guests see and returns its path, so that it can be mounted before
     /// anything is installed. Blocks.
     pub(crate) fn make_shown_dir(&self) -> io::Result<PathBuf> {
-        DirBuilder::new().recursive(true).mode(0o700).create(&self.root)?;
+        private_files::make_folder(&self.root)?;
         let shown = self.root.join("shown");
         tree::make_dir(&shown)?;
         for language in [Language::Python, Language::Node] {
@@ -48,16 +45,11 @@ impl PackagesFolder {
         Ok(shown)
     }
 
-    /// Takes the lock. Returns `None` if another install holds it.
-    pub(super) fn try_lock(&self) -> io::Result<Option<FolderLock>> {
+    /// Takes the lock, which other servers respect, too. Returns `None` if another install holds
+    /// it.
+    pub(super) fn try_lock(&self) -> io::Result<Option<FileLock>> {
         self.make_shown_dir()?;
-        let options = File::options().write(true).create(true).truncate(false).clone();
-        let file = options.open(self.root.join("lock"))?;
-        match file.try_lock() {
-            Ok(()) => Ok(Some(FolderLock(file))),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
-        }
+        FileLock::try_acquire(&self.root.join("lock"))
     }
 
     /// True if nothing was ever installed in the folder.
@@ -131,10 +123,8 @@ impl PackagesFolder {
     }
 
     fn write_requested(&self, wanted: &BTreeMap<String, String>) -> io::Result<()> {
-        let path = self.root.join("wanted.json.next");
-        let mut file = File::create(&path)?;
-        file.write_all(&serde_json::to_vec_pretty(wanted)?)?;
-        fs::rename(path, self.root.join("wanted.json"))
+        let text = serde_json::to_vec_pretty(wanted)?;
+        private_files::replace(&self.root.join("wanted.json"), &text).map(drop)
     }
 }
 

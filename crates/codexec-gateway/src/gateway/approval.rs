@@ -2,13 +2,11 @@
 
 use std::io;
 
+use codexec_mcp_config::{DiffLine, find_differences};
 use codexec_types::ServerName;
 
 use super::Gateway;
-use crate::{
-    trust::{DiffLine, PendingApproval, difference},
-    upstream::UpstreamError,
-};
+use crate::{trust::PendingApproval, upstream::UpstreamError};
 
 #[derive(Debug, thiserror::Error)]
 pub enum ApproveError {
@@ -67,7 +65,7 @@ impl Gateway {
 impl PendingApproval {
     /// Returns the changes, for a person to read.
     pub fn diff_lines(&self) -> Vec<DiffLine> {
-        difference(self.before.as_ref(), self.after.as_ref())
+        find_differences(self.before.as_ref(), self.after.as_ref())
     }
 
     /// Returns the name with every non-ASCII character escaped, so that no lookalike letter passes.

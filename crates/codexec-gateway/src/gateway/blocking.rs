@@ -18,8 +18,7 @@ const BYTES_PER_VALUE: usize = 32;
 /// Concurrent work without a caller: the user's own searches and lists.
 pub(super) const OWN_PERMITS: usize = 4;
 
-/// Returns how many callers are served concurrently: one core stays free for the event loop, with
-/// at least two threads.
+/// Returns how many callers are served concurrently: one thread per core, two to four.
 pub(super) fn count_threads() -> usize {
     std::thread::available_parallelism().map_or(2, std::num::NonZero::get).clamp(2, 4)
 }

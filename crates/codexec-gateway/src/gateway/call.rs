@@ -241,5 +241,5 @@ pub(super) fn not_found_error(what: &str, near: &[&str]) -> CallError {
 
 /// Cleans and cuts a guest's text for use in a message.
 pub(super) fn shorten(name: &str) -> String {
-    crate::clean::cut(&crate::clean::clean_line(name), 100)
+    codexec_types::cut_text(&codexec_types::clean_line(name), 100)
 }

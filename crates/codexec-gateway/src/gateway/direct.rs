@@ -5,15 +5,12 @@ use std::{
     sync::{Arc, PoisonError},
 };
 
-use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter, clean_text, cut_text};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
 use super::Gateway;
-use crate::{
-    catalogue::{Catalogue, CatalogueEntry},
-    clean::{clean, cut},
-};
+use crate::catalogue::{Catalogue, CatalogueEntry};
 
 /// Some clients cut names at 64 characters, including the prefix `mcp__codexec__`.
 const NAME_CHARACTERS: usize = 50;
@@ -87,7 +84,7 @@ impl Gateway {
                 ));
             }
             Some(other) => {
-                let other = cut(&clean(other), 100);
+                let other = cut_text(&clean_text(other), 100);
                 return Err(failed(format!("it answers with {other:?}, which is not supported")));
             }
         }
@@ -175,7 +172,7 @@ fn build_definition(entry: &CatalogueEntry, name: &str) -> Option<Value> {
             "name" => continue,
             // `execution` says how to request a task, which we do not support.
             "execution" => continue,
-            "description" => cut(&tool.description, DESCRIPTION_BYTES).into(),
+            "description" => cut_text(&tool.description, DESCRIPTION_BYTES).into(),
             "inputSchema" => tool.input_schema().clone(),
             "outputSchema" => match tool.output_schema() {
                 Some(schema) => schema.clone(),
@@ -194,7 +191,7 @@ fn build_definition(entry: &CatalogueEntry, name: &str) -> Option<Value> {
 
 fn clean_texts(value: &mut Value) {
     match value {
-        Value::String(text) => *text = clean(text),
+        Value::String(text) => *text = clean_text(text),
         Value::Array(list) => list.iter_mut().for_each(clean_texts),
         Value::Object(fields) => fields.values_mut().for_each(clean_texts),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -1,17 +1,17 @@
-//! Search, lists, schemas and help, limited to tools that may be called.
+//! Search, lists, schemas and help, limited to the tools that the caller may see.
 
 use std::sync::Arc;
 
 use codexec_types::{
     CallCode, CallError, Json, ServerName, ToolDetail, ToolFilter, ToolKind, ToolPattern,
 };
+use codexec_typings::TypingsLanguage;
 use futures::future::join_all;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use super::Gateway;
 use crate::{
-    TypingsLanguage,
     catalogue::{Catalogue, CatalogueEntry},
     upstream::{Upstream, UpstreamState},
 };

@@ -66,7 +66,7 @@ impl Gateway {
                     }
                 })
             };
-            let words = tokio::task::spawn_blocking(crate::search::load_thesaurus);
+            let words = tokio::task::spawn_blocking(codexec_tool_search::load_thesaurus);
             join_all((0..READERS).map(read)).await;
             gateway.catalogue().await;
             // If this failed, the first search does the preparation.

@@ -1,11 +1,11 @@
 //! Lists and texts for guests, built on blocking threads.
 
 use codexec_types::{CallCode, CallError, Json, ToolFilter};
+use codexec_typings::TypingsLanguage;
 use serde_json::{Value, json};
 
 use super::Gateway;
 use crate::{
-    TypingsLanguage,
     catalogue::{Catalogue, CatalogueEntry, find_server},
     help,
 };

@@ -1,12 +1,10 @@
 //! Servers that are not started because guests could have written a part of them.
 
+use codexec_mcp_config::{SecretSource, StdioConfig, TransportConfig};
 use codexec_types::ServerName;
 
 use super::Gateway;
-use crate::{
-    SecretSource, StdioConfig, TransportConfig,
-    upstream::{StartRefusal, plan_start},
-};
+use crate::upstream::{StartRefusal, plan_start};
 
 impl Gateway {
     /// Returns the servers that would be refused now, with the reason. Starts nothing.

@@ -3,7 +3,7 @@
 
 use std::{collections::HashSet, sync::Arc};
 
-use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter};
+use codexec_types::{CallCode, CallError, Json, ServerName, ToolFilter, clean_text, cut_text};
 use futures::future::join_all;
 use serde_json::{Map, Value, json};
 
@@ -11,10 +11,7 @@ use super::{
     Gateway,
     call::{shorten, upstream_error},
 };
-use crate::{
-    clean::{clean, cut},
-    upstream::{Upstream, UpstreamError},
-};
+use crate::upstream::{Upstream, UpstreamError};
 
 const PAGES: usize = 100;
 /// The limit for one server.
@@ -205,7 +202,7 @@ fn describe_item(server: &ServerName, item: &Map<String, Value>) -> Value {
 
 fn clean_texts(value: &mut Value) {
     match value {
-        Value::String(text) => *text = cut(&clean(text), TEXT_BYTES),
+        Value::String(text) => *text = cut_text(&clean_text(text), TEXT_BYTES),
         Value::Array(list) => list.iter_mut().for_each(clean_texts),
         Value::Object(fields) => fields.values_mut().for_each(clean_texts),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
+use codexec_types::{clean_line, cut_text};
 use rmcp::model::{CallToolRequestParams, InputResponses};
 use serde_json::{Map, Value};
 
 use crate::{
     Caller,
-    clean::{clean_line, cut},
     tool::Tool,
     upstream::{Upstream, UpstreamError},
 };
@@ -59,7 +59,7 @@ async fn answer_questions(
     for (key, request) in requests {
         let method = text(request, "method").unwrap_or_default();
         if method != "elicitation/create" {
-            let method = cut(&clean_line(&method), 100);
+            let method = cut_text(&clean_line(&method), 100);
             return Err(refused_error(format!(
                 "it requests {method:?} from us, which is not supported"
             )));

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 
+use codexec_mcp_config::StdioConfig;
 use codexec_types::{CallCode, ToolDetail, ToolKind, ToolPattern};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::{StdioConfig, Warden};
+use crate::Warden;
 
 fn gateway() -> Gateway {
     let issue = json!({"name": "get-issue", "description": "Reads an issue. More.", "inputSchema": {
@@ -194,7 +195,7 @@ async fn colliding_names_are_resolved() {
     ]);
     let all = ToolFilter::all();
     let resolve = async |name: &str| {
-        let tool = gateway.schema(name, &all, crate::TypingsLanguage::TypeScript).await;
+        let tool = gateway.schema(name, &all, codexec_typings::TypingsLanguage::TypeScript).await;
         tool.map(|tool| tool.name).map_err(|err| err.message)
     };
     // On a busy machine seven servers take longer to start than a caller waits.

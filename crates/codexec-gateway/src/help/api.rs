@@ -1,13 +1,21 @@
-use crate::TypingsLanguage;
+use codexec_functions::{CallSyntax, describe_guest_functions};
+use codexec_typings::TypingsLanguage;
 
-/// Describes how guest code calls tools.
-pub(super) fn describe_api(voice: TypingsLanguage) -> &'static str {
+/// Describes how guest code calls tools and codexec's own functions.
+pub(super) fn describe_api(voice: TypingsLanguage) -> String {
     match voice {
-        TypingsLanguage::TypeScript => TYPESCRIPT,
-        TypingsLanguage::Python => PYTHON,
-        TypingsLanguage::Bash => BASH,
+        TypingsLanguage::TypeScript => {
+            TYPESCRIPT.replace(OWN, &describe_guest_functions(CallSyntax::JavaScript))
+        }
+        TypingsLanguage::Python => {
+            PYTHON.replace(OWN, &describe_guest_functions(CallSyntax::Python))
+        }
+        TypingsLanguage::Bash => BASH.to_owned(),
     }
 }
+
+/// Where the texts list codexec's own functions.
+const OWN: &str = "  {own functions}";
 
 const TYPESCRIPT: &str = "\
 Tools of MCP servers are functions here:
@@ -18,8 +26,7 @@ Tools of MCP servers are functions here:
   await discoverMCPTools({search: [\"word\"]})  every tool with one of the words
   await getToolSchema(\"SERVER.TOOL\")          one tool's schemas, and its types as TypeScript
   await resources.list(), resources.read(\"SERVER\", uri), prompts.list(), prompts.get(\"SERVER\", name, {..})
-  await scripts.save(\"NAME\", code, {language, description}), scripts.run(\"NAME\", {input}), scripts.search(words)
-  await sessions.start(\"python\"), sessions.send(ID, code), logs.search(words), packages.install(\"NAME\", \"python\", {session_id: ID})
+  {own functions}
   await help(\"SERVER\"), await help(\"SERVER.TOOL\")  more about one
 A result is the tool's structured content, else its text, parsed when it is JSON.
 A failed call throws a ToolError with code, server, tool and message.
@@ -37,8 +44,7 @@ Tools of MCP servers are functions here:
   await discover_mcp_tools([\"word\"])         every tool with one of the words
   await get_tool_schema(\"SERVER.TOOL\")       one tool's schemas, and its types as Python
   await resources.list(), resources.read(\"SERVER\", uri), prompts.list(), prompts.get(\"SERVER\", name, {..})
-  await scripts.save(\"NAME\", code, language=.., description=..), scripts.run(\"NAME\", input=..), scripts.search(words)
-  await sessions.start(\"python\"), sessions.send(ID, code), logs.search(words), packages.install(\"NAME\", \"python\")
+  {own functions}
   print(help(\"SERVER\")), print(help(\"SERVER.TOOL\"))  more about one
 A result is the tool's structured content, else its text, parsed when it is JSON.
 A failed call raises a ToolError with code, server, tool and message.

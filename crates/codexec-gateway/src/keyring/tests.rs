@@ -1,7 +1,9 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
+use codexec_mcp_config::SecretSource;
+
 use super::*;
-use crate::{SecretSource, Warden};
+use crate::{Warden, secret::resolve_secret};
 
 /// A fake keyring program that stores its secrets in files.
 const SCRIPT: &str = r#"#!/bin/sh
@@ -28,10 +30,10 @@ async fn a_stored_secret_is_found() {
     let dir = tempfile::tempdir().expect("a directory");
     let settings = with_keyring(dir.path());
     let secret = SecretSource::Keyring("key".to_owned());
-    let missing = secret.resolve(&settings).await.expect_err("nothing there").to_string();
+    let missing = resolve_secret(&secret, &settings).await.expect_err("nothing there").to_string();
     assert!(missing.starts_with("the keyring has no \"key\": "), "{missing}");
     store("key", "hunter2", &settings).await.expect("stored");
-    assert_eq!(secret.resolve(&settings).await, Ok("hunter2".to_owned()));
+    assert_eq!(resolve_secret(&secret, &settings).await, Ok("hunter2".to_owned()));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::{
 };
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use codexec_files::FileStamp;
 use codexec_types::ServerName;
 use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 use tokio::sync::Semaphore;
@@ -14,7 +15,7 @@ use url::{Url, form_urlencoded};
 use super::{
     challenge::Challenge,
     grant::{TokenGrant, TokenResponse},
-    store::{LoginStore, ModifiedStamp, StoredLogin},
+    store::{LoginStore, StoredLogin},
 };
 use crate::{GatewaySettings, web};
 
@@ -38,7 +39,7 @@ pub(crate) struct Account {
 /// The stored login as last loaded, and the stamp of its file.
 #[derive(Default)]
 struct LoadedLogin {
-    stamp: ModifiedStamp,
+    stamp: Option<FileStamp>,
     login: StoredLogin,
 }
 

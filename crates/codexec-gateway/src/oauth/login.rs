@@ -2,6 +2,8 @@
 
 use std::{sync::Arc, time::Duration};
 
+use codexec_mcp_config::{OAuthConfig, RemoteConfig, ServerConfig, TransportConfig};
+use codexec_types::{clean_line, cut_text};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, WWW_AUTHENTICATE};
 use rmcp::transport::auth::{
     AuthError, AuthorizationManager, AuthorizationMetadata, OAuthClientConfig,
@@ -17,11 +19,7 @@ use super::{
     listener::{Callback, CallbackListener},
     store::{LoginStore, StoredLogin},
 };
-use crate::{
-    GatewaySettings, OAuthConfig, RemoteConfig, ServerConfig, TransportConfig,
-    clean::{clean_line, cut},
-    web,
-};
+use crate::{GatewaySettings, secret::resolve_secret, web};
 
 /// How long the user may take in the browser.
 const BROWSER_TIMEOUT: Duration = Duration::from_secs(300);
@@ -73,7 +71,7 @@ pub enum LoginError {
 
 impl From<AuthError> for LoginError {
     fn from(error: AuthError) -> LoginError {
-        LoginError::Failed(cut(&clean_line(&error.to_string()), 400))
+        LoginError::Failed(cut_text(&clean_line(&error.to_string()), 400))
     }
 }
 
@@ -171,7 +169,7 @@ impl LoginFlow {
         let (code, issuer) = match callback.map_err(LoginError::Listener)? {
             Callback::Code { code, issuer } => (code, issuer),
             Callback::Refused(why) => {
-                return Err(LoginError::Refused(cut(&clean_line(&why), 300)));
+                return Err(LoginError::Refused(cut_text(&clean_line(&why), 300)));
             }
         };
         let exchanged =
@@ -266,7 +264,7 @@ async fn oauth_client(
         if !is_document || reads_documents {
             let mut client = OAuthClientConfig::new(id, redirect);
             if let Some(secret) = oauth.client_secret.as_ref().filter(|_| !is_document) {
-                let secret = secret.resolve(settings).await;
+                let secret = resolve_secret(secret, settings).await;
                 let secret = secret.map_err(|error| LoginError::Secret(error.to_string()))?;
                 client = client.with_client_secret(secret);
             }
@@ -294,7 +292,7 @@ fn check_endpoints(server: &Url, metadata: &AuthorizationMetadata) -> Result<(),
 }
 
 fn check_endpoint(server: &Url, what: &'static str, address: &str) -> Result<Url, LoginError> {
-    let error = || LoginError::Address { what, address: cut(&clean_line(address), 100) };
+    let error = || LoginError::Address { what, address: cut_text(&clean_line(address), 100) };
     let url = Url::parse(address).map_err(|_| error())?;
     if web::is_allowed_target(server, &url) { Ok(url) } else { Err(error()) }
 }
@@ -303,7 +301,7 @@ fn check_endpoint(server: &Url, what: &'static str, address: &str) -> Result<Url
 /// without other schemes and without characters that a shell or a terminal would act on.
 fn check_browser_url(server: &Url, address: &str) -> Result<Url, LoginError> {
     const WHAT: &str = "authorization endpoint";
-    let error = || LoginError::Address { what: WHAT, address: cut(&clean_line(address), 100) };
+    let error = || LoginError::Address { what: WHAT, address: cut_text(&clean_line(address), 100) };
     let is_harmless = address.len() <= URL_BYTES
         && address.bytes().all(|byte| byte.is_ascii_graphic())
         && !address

@@ -2,15 +2,13 @@
 //! `$CODEXEC_HOME/tokens/NAME.json` with mode 0600.
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs::File,
+    io::{self, Read as _},
     path::{Path, PathBuf},
-    time::SystemTime,
 };
 
+use codexec_files::{FileLock, FileStamp, private_files};
 use codexec_types::ServerName;
-use nix::fcntl::{Flock, FlockArg};
 use serde::{Deserialize, Serialize};
 use url::Url;
 
@@ -40,9 +38,6 @@ pub(super) struct StoredLogin {
     pub(super) challenge: Option<(Url, String)>,
 }
 
-/// Modification time and size of a file, to detect that it was replaced.
-pub(super) type ModifiedStamp = Option<(SystemTime, u64)>;
-
 impl LoginStore {
     pub(super) fn new(home: &Path, server: &ServerName) -> LoginStore {
         // A `ServerName` is a safe file name.
@@ -50,9 +45,10 @@ impl LoginStore {
         LoginStore { path, account: format!("login-{server}") }
     }
 
-    pub(super) fn stamp(&self) -> ModifiedStamp {
-        let metadata = std::fs::metadata(&self.path).ok()?;
-        Some((metadata.modified().ok()?, metadata.len()))
+    /// Returns the stamp of the file, or `None` if there is none. A login that the user has linked
+    /// from elsewhere is read through the link, so its stamp is that of the link's target.
+    pub(super) fn stamp(&self) -> Option<FileStamp> {
+        std::fs::metadata(&self.path).ok().map(|metadata| FileStamp::of(&metadata))
     }
 
     /// Loads the login. An unreadable login counts as missing: the user logs in again.
@@ -99,42 +95,12 @@ impl LoginStore {
     }
 
     fn write(&self, login: &StoredLogin) -> io::Result<()> {
-        let dir = self.make_dir()?;
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.new", std::process::id()));
-        let new = dir.join(name);
-        let mut options = OpenOptions::new();
-        options
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .custom_flags(nix::libc::O_NOFOLLOW);
-        let written = (|| {
-            let mut file = options.open(&new)?;
-            file.write_all(&serde_json::to_vec(login)?)?;
-            file.sync_all()?;
-            std::fs::rename(&new, &self.path)
-        })();
-        if written.is_err() {
-            let _ = std::fs::remove_file(&new);
-        }
-        written
+        private_files::replace(&self.path, &serde_json::to_vec(login)?).map(drop)
     }
 
     /// Locks out other codexec processes that want to renew the same grant. Blocks the thread.
-    pub(super) fn lock(&self) -> io::Result<Flock<File>> {
-        self.make_dir()?;
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(self.path.with_extension("lock"))?;
-        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, error)| error.into())
-    }
-
-    fn make_dir(&self) -> io::Result<&Path> {
-        let dir = self.path.parent().unwrap_or(&self.path);
-        DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-        Ok(dir)
+    pub(super) fn lock(&self) -> io::Result<FileLock> {
+        FileLock::acquire(&self.path.with_extension("lock"))
     }
 }
 

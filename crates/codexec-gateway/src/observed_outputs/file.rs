@@ -2,13 +2,12 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, DirBuilder, File, OpenOptions},
-    io::{self, Read as _, Write as _},
-    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
+    fs::File,
+    io::{self, Read as _},
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU64, Ordering},
 };
 
+use codexec_files::private_files;
 use codexec_types::ServerName;
 
 use super::{MAX_TOOLS, ToolOutput};
@@ -32,7 +31,6 @@ pub(super) fn read(folder: &Path, server: &ServerName) -> Tools {
 
 /// Replaces the file atomically. Keeps what another codexec process has observed of other tools.
 pub(super) fn write(folder: &Path, server: &ServerName, mut tools: Tools) -> io::Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
     for (name, known) in read(folder, server) {
         if tools.len() < MAX_TOOLS {
             tools.entry(name).or_insert(known);
@@ -42,23 +40,7 @@ pub(super) fn write(folder: &Path, server: &ServerName, mut tools: Tools) -> io:
     if text.len() as u64 > FILE_BYTES {
         return Err(io::ErrorKind::FileTooLarge.into());
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let temporary = folder.join(format!(
-        ".{server}.{}.{}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::Relaxed)
-    ));
-    let written = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&temporary)
-        .and_then(|mut file| file.write_all(text.as_bytes()))
-        .and_then(|()| fs::rename(&temporary, path(folder, server)));
-    if written.is_err() {
-        let _ = fs::remove_file(&temporary);
-    }
-    written
+    private_files::replace(&path(folder, server), text.as_bytes()).map(drop)
 }
 
 fn path(folder: &Path, server: &ServerName) -> PathBuf {

@@ -8,10 +8,10 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+use codexec_files::sealed_files::{self, SealedFileError};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    private_files::{self, PrivateFileError},
     tool::Tool,
     trust::Trust,
     upstream::{MAX_LIST_TTL, ToolListing},
@@ -35,7 +35,7 @@ pub(super) struct CacheFile {
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CacheFileError {
     #[error(transparent)]
-    Unfit(#[from] PrivateFileError),
+    Unfit(#[from] SealedFileError),
     #[error("it is not a saved tool list")]
     NotAList(#[from] serde_json::Error),
     #[error("it belongs to another server entry")]
@@ -57,7 +57,7 @@ impl CacheFile {
     }
 
     pub(super) fn read(path: &Path, identity: &str) -> Result<Option<CacheFile>, CacheFileError> {
-        let Some((body, _)) = private_files::read(path, TITLE, MAX_BYTES)? else { return Ok(None) };
+        let Some((body, _)) = sealed_files::read(path, TITLE, MAX_BYTES)? else { return Ok(None) };
         let cache: CacheFile = serde_json::from_str(&body)?;
         if cache.identity != identity {
             return Err(CacheFileError::Foreign);
@@ -66,7 +66,7 @@ impl CacheFile {
     }
 
     pub(super) fn write(&self, path: &Path) -> std::io::Result<()> {
-        private_files::write(path, TITLE, &serde_json::to_string(self)?).map(drop)
+        sealed_files::write(path, TITLE, &serde_json::to_string(self)?).map(drop)
     }
 
     pub(super) fn tool_count(&self) -> usize {

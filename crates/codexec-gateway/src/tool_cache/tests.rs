@@ -2,13 +2,12 @@
 
 use std::{path::Path, time::Duration};
 
+use codexec_files::{hash_json, sealed_files};
+use codexec_mcp_config::{ServerConfig, ServerOptions, StdioConfig, TransportConfig, TrustMode};
 use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use serde_json::{Value, json};
 
-use crate::{
-    Gateway, GatewaySettings, SearchQuery, ServerConfig, ServerOptions, ServerState, StdioConfig,
-    ToolCacheMode, TransportConfig, TrustMode, Warden,
-};
+use crate::{Gateway, GatewaySettings, SearchQuery, ServerState, ToolCacheMode, Warden};
 
 fn settings(home: &Path) -> GatewaySettings {
     let env = vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
@@ -90,7 +89,7 @@ async fn saved_lists_answer_before_the_server_does() {
     assert_eq!(found.tools[0].name, "s.echo");
     assert_eq!((found.starting, found.stale, found.failed), (vec![], vec![], vec![]));
     let schema = second
-        .schema("s.echo", &ToolFilter::all(), crate::TypingsLanguage::TypeScript)
+        .schema("s.echo", &ToolFilter::all(), codexec_typings::TypingsLanguage::TypeScript)
         .await
         .expect("known");
     assert_eq!(schema.description.as_deref(), Some("Says it."));
@@ -148,7 +147,7 @@ async fn an_expired_list_is_used_and_reported_as_stale() {
         serde_json::from_str(text.split_once('\n').expect("two").1).expect("JSON");
     assert_eq!(cache["life_ms"], 1_000);
     cache["listed_at_ms"] = json!(1);
-    crate::private_files::write(&path, "list 1", &cache.to_string()).expect("written");
+    sealed_files::write(&path, "list 1", &cache.to_string()).expect("written");
     let second = gateway(home.path(), &json!({"start": "die"}));
     let reply = second.search(&SearchQuery::default(), &ToolFilter::all()).await.expect("found");
     assert_eq!(reply.tools[0].name, "s.become");
@@ -182,9 +181,9 @@ async fn up_4_a_saved_list_shows_only_accepted_definitions() {
     };
     check("as it was", &["become", "lists", "echo"]).await;
     let mut poisoned = good.clone();
-    poisoned["tools"][2][1] = json!(crate::trust::digest(&tool("echo", "Exfiltrate.")));
+    poisoned["tools"][2][1] = json!(hash_json(&tool("echo", "Exfiltrate.")));
     poisoned["tools"][1][0] = json!("echo");
-    crate::private_files::write(&path("s"), "list 1", &poisoned.to_string()).expect("written");
+    sealed_files::write(&path("s"), "list 1", &poisoned.to_string()).expect("written");
     check("other hashes and names", &["become"]).await;
     std::fs::write(path("s"), text.replace("echo", "evil")).expect("written");
     check("no checksum", &[]).await;
@@ -233,7 +232,7 @@ async fn up_4_a_changed_definition_is_not_called_again() {
         assert_eq!(names(&gateway).await, ["become", "lists"], "{changed}");
         assert_eq!(gateway.health()[0].held, 1);
         let schema = gateway
-            .schema("s.echo", &ToolFilter::all(), crate::TypingsLanguage::TypeScript)
+            .schema("s.echo", &ToolFilter::all(), codexec_typings::TypingsLanguage::TypeScript)
             .await
             .expect_err("held");
         assert_eq!(schema.code, codexec_types::CallCode::ToolQuarantined);
@@ -375,7 +374,7 @@ async fn up_4_damaged_approvals_approve_nothing() {
     check("garbage").await;
     std::fs::write(&path, "").expect("written");
     check("nothing").await;
-    crate::private_files::write(&path, "trust 1", "{\"pins\":{}}").expect("written");
+    sealed_files::write(&path, "trust 1", "{\"pins\":{}}").expect("written");
     check("another shape").await;
     let elsewhere = home.path().join("elsewhere.json");
     std::fs::write(&elsewhere, &whole).expect("written");

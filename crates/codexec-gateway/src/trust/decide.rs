@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use codexec_mcp_config::TrustMode;
 use codexec_types::to_identifier;
 
 use super::record::{MAX_PINS, PinnedDefinition, TrustRecord};
-use crate::TrustMode;
 
 /// The record of a server before it lists its tools.
 #[derive(Clone, Debug, Default, PartialEq)]

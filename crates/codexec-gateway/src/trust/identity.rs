@@ -1,14 +1,13 @@
 //! The identity of a server: its program or URL, without its credentials.
 
+use codexec_files::hash_json;
+use codexec_mcp_config::{RemoteKind, ServerConfig, TransportConfig};
 use serde_json::json;
-
-use super::digest::digest;
-use crate::{RemoteKind, ServerConfig, TransportConfig};
 
 /// Returns a hash of the program and its arguments, or of the URL. Environment variables and
 /// headers, which hold most secrets, are not part of it.
 pub(crate) fn identity(config: &ServerConfig) -> String {
-    digest(&match &config.transport {
+    hash_json(&match &config.transport {
         TransportConfig::Stdio(program) => json!({
             "command": program.command,
             "args": program.args,

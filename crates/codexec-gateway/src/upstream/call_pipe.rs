@@ -1,6 +1,6 @@
-//! Tool calls that bypass rmcp: written straight to the server's stdin, and answered straight from
-//! its stdout. rmcp does everything else over the same pipes, but its queues and tasks cost more
-//! per call than all other work of ours.
+//! Tool calls of servers with the older protocol bypass rmcp: they are written straight to the
+//! server's stdin, and answered straight from its stdout. rmcp does everything else over the same
+//! pipes, but its queues and tasks cost more per call than all other work of ours.
 
 use std::{
     collections::HashMap,

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use codexec_types::ServerName;
+use codexec_types::{ServerName, cut_text};
 use rmcp::{
     RoleClient,
     model::{
@@ -29,7 +29,7 @@ use super::{
     remote::RequestFailures,
     stdin_writer::SendError,
 };
-use crate::{Caller, clean::cut};
+use crate::Caller;
 
 /// The limit on a server's reported name and version.
 const VERSION_BYTES: usize = 500;
@@ -38,7 +38,7 @@ const VERSION_BYTES: usize = 500;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A connection to a server. Dropping it kills a server that is our process.
-pub(crate) struct Connection {
+pub(crate) struct UpstreamConnection {
     peer: Peer<RoleClient>,
     service: std::sync::Mutex<Option<RunningServiceCancellationToken>>,
     transport: ServerTransport,
@@ -75,14 +75,14 @@ pub(super) enum ServerTransport {
     Remote(Arc<RequestFailures>),
 }
 
-impl Connection {
+impl UpstreamConnection {
     /// `closed` is cancelled when nothing more will arrive.
     pub(super) fn new<S: Service<RoleClient>>(
         service: RunningService<RoleClient, S>,
         transport: ServerTransport,
         closed: CancellationToken,
         server_events: ServerEvents,
-    ) -> Connection {
+    ) -> UpstreamConnection {
         let peer = service.peer().clone();
         let token = service.cancellation_token();
         // rmcp's loop runs in its own task; it ends with the transport or by our token.
@@ -91,7 +91,7 @@ impl Connection {
         let is_modern = peer
             .peer_info()
             .is_some_and(|info| info.protocol_version > ProtocolVersion::LATEST_WITH_INITIALIZE);
-        Connection { peer, service, transport, is_modern, closed, server_events }
+        UpstreamConnection { peer, service, transport, is_modern, closed, server_events }
     }
 
     /// Returns `None` if the server is not our process.
@@ -110,7 +110,7 @@ impl Connection {
     pub(super) fn version(&self) -> Option<String> {
         let info = self.peer.peer_info()?;
         let info = info.server_info.as_ref()?;
-        Some(cut(&format!("{} {}", info.name, info.version), VERSION_BYTES))
+        Some(cut_text(&format!("{} {}", info.name, info.version), VERSION_BYTES))
     }
 
     pub(crate) fn is_closed(&self) -> bool {

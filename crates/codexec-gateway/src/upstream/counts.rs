@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::UpstreamError;
-use crate::clean::{clean_line, cut};
+use codexec_types::{clean_line, cut_text};
 
 const ERROR_BYTES: usize = 300;
 /// The upper bounds of the buckets in microseconds; one more bucket holds longer times.
@@ -85,7 +85,7 @@ impl CallCounters {
         if matches!(error, UpstreamError::Timeout(_)) {
             self.timeouts.fetch_add(1, Ordering::Relaxed);
         }
-        let text = cut(&clean_line(&error.to_string()), ERROR_BYTES);
+        let text = cut_text(&clean_line(&error.to_string()), ERROR_BYTES);
         *self.last_error.lock().unwrap_or_else(PoisonError::into_inner) = Some(text);
     }
 

@@ -6,12 +6,13 @@ use std::{
     time::Duration,
 };
 
+use codexec_mcp_config::ServerOptions;
 use tokio::{
     sync::{Semaphore, SemaphorePermit, TryAcquireError},
     time::{Instant, timeout_at},
 };
 
-use crate::{GatewaySettings, ServerOptions};
+use crate::GatewaySettings;
 
 /// Concurrent calls that each server may make however busy the others are: hanging servers can
 /// exhaust the shared limit, but not this reserve.

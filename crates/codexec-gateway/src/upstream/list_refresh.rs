@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Duration};
 
 use tokio::time::Instant;
 
-use super::{Connection, ToolLookup, Upstream, UpstreamError, listing};
+use super::{ToolLookup, Upstream, UpstreamConnection, UpstreamError, listing};
 use crate::tool::Tool;
 
 /// The minimum pause between two lists, however often the server announces changes.
@@ -18,7 +18,7 @@ impl Upstream {
     /// Fetches the list, and publishes it.
     pub(super) async fn refresh_list(
         &self,
-        connection: &Connection,
+        connection: &UpstreamConnection,
         limit: Duration,
     ) -> Result<(), UpstreamError> {
         let changes = connection.changes().count();
@@ -30,7 +30,7 @@ impl Upstream {
     }
 
     /// Lists again at every change notification and when the list expires, until the server ends.
-    pub(super) async fn keep_list_current(&self, connection: &Connection) {
+    pub(super) async fn keep_list_current(&self, connection: &UpstreamConnection) {
         loop {
             let ttl =
                 self.listing().and_then(|listing| listing.ttl).unwrap_or(listing::MAX_LIST_TTL);
@@ -64,7 +64,7 @@ impl Upstream {
     /// definition.
     pub(crate) async fn wait_for_current_list(
         &self,
-        connection: &Connection,
+        connection: &UpstreamConnection,
     ) -> Result<(), UpstreamError> {
         if connection.changes().is_current() {
             return Ok(());
@@ -82,7 +82,7 @@ impl Upstream {
     /// its name may resolve to another tool by now.
     pub(super) fn is_still_current(
         &self,
-        connection: &Connection,
+        connection: &UpstreamConnection,
         requested_name: &str,
         tool: &Arc<Tool>,
     ) -> bool {

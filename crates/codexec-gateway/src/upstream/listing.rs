@@ -7,18 +7,15 @@ use std::{
     time::Duration,
 };
 
-use codexec_types::{find_nearest_names, to_identifier};
+use codexec_files::hash_json;
+use codexec_mcp_config::ServerOptions;
+use codexec_types::{clean_line, cut_text, find_nearest_names, to_identifier};
 use rmcp::model::{ClientRequest, CustomRequest};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::{UpstreamError, connection::Connection};
-use crate::{
-    ServerOptions,
-    clean::{clean_line, cut},
-    tool::Tool,
-    trust::{HoldReason, digest},
-};
+use super::{UpstreamError, connection::UpstreamConnection};
+use crate::{tool::Tool, trust::HoldReason};
 
 const PAGES: usize = 100;
 const TOOLS: usize = 5_000;
@@ -173,7 +170,7 @@ impl ToolListing {
                 return false;
             }
             match Tool::read(raw) {
-                Ok(tool) => self.add(tool, digest(raw)),
+                Ok(tool) => self.add(tool, hash_json(raw)),
                 Err(err) => self.add_problem(&err.to_string()),
             }
         }
@@ -226,13 +223,13 @@ impl ToolListing {
 
     fn add_problem(&mut self, what: &str) {
         if self.problems.len() < PROBLEMS {
-            self.problems.push(cut(&clean_line(what), 300));
+            self.problems.push(cut_text(&clean_line(what), 300));
         }
     }
 }
 
 pub(super) async fn fetch_list(
-    connection: &Connection,
+    connection: &UpstreamConnection,
     limit: Duration,
 ) -> Result<ToolListing, UpstreamError> {
     let deadline = Instant::now() + limit;

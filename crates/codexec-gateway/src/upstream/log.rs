@@ -1,13 +1,13 @@
 //! A server's stderr, logged for the user: bounded in size and private.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use codexec_types::ServerName;
+use codexec_files::{private_files, read_bytes};
+use codexec_types::{ServerName, clean_text};
 
-use crate::{GatewaySettings, clean::clean, files::read_bytes};
+use crate::GatewaySettings;
 
 /// At this size the log is rotated, and the previous rotated log is deleted.
 const LOG_BYTES: u64 = 512 << 10;
@@ -40,9 +40,9 @@ impl ServerLog {
 
     fn open(&self) -> io::Result<(File, u64)> {
         if let Some(folder) = self.path.parent() {
-            DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+            private_files::make_folder(folder)?;
         }
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(&self.path)?;
+        let file = private_files::open_to_append(&self.path)?;
         let length = file.metadata()?.len();
         Ok((file, length))
     }
@@ -77,7 +77,7 @@ pub fn read_server_log(home: &Path, name: &ServerName, lines: usize) -> io::Resu
             Err(error) => return Err(error),
         }
     }
-    let text = clean(&text);
+    let text = clean_text(&text);
     let all: Vec<&str> = text.lines().collect();
     let first = all.len().saturating_sub(lines);
     Ok(all.into_iter().skip(first).map(|line| format!("{line}\n")).collect())

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use codexec_mcp_config::{ServerConfig, StdioConfig, TransportConfig};
 use rmcp::service::{ClientInitializeError, ClientLifecycleMode, ClientServiceExt};
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -10,7 +11,7 @@ use super::{
     UpstreamError,
     call_pipe::CallPipe,
     client::UpstreamClient,
-    connection::{Connection, ServerEvents, ServerTransport},
+    connection::{ServerEvents, ServerTransport, UpstreamConnection},
     log::ServerLog,
     process::{SpawnedServer, spawn},
     remote,
@@ -18,14 +19,14 @@ use super::{
     stdin_writer::StdinWriter,
     stdio::StdioTransport,
 };
-use crate::{GatewaySettings, ServerConfig, StdioConfig, TransportConfig};
+use crate::{GatewaySettings, secret::resolve_secret};
 
 /// Connects and completes the handshake before `deadline`.
 pub(super) async fn open(
     config: &ServerConfig,
     settings: &Arc<GatewaySettings>,
     deadline: Instant,
-) -> Result<Connection, UpstreamError> {
+) -> Result<UpstreamConnection, UpstreamError> {
     match &config.transport {
         TransportConfig::Stdio(program) => {
             let log = ServerLog::new(settings, &config.name);
@@ -42,10 +43,10 @@ async fn open_stdio(
     log: Option<ServerLog>,
     settings: &GatewaySettings,
     deadline: Instant,
-) -> Result<Connection, UpstreamError> {
+) -> Result<UpstreamConnection, UpstreamError> {
     let mut env = Vec::new();
     for (name, secret) in &program.env {
-        let value = secret.resolve(settings).await;
+        let value = resolve_secret(secret, settings).await;
         let value = value.map_err(|err| UpstreamError::Start(format!("`env.{name}`: {err}")))?;
         env.push((name.clone(), value));
     }
@@ -73,7 +74,7 @@ async fn open_stdio(
     // Not `Auto`: servers that start slowly, or exit on unknown methods, do not survive it.
     let handshake = client.serve_with_lifecycle(stdio, ClientLifecycleMode::Initialize);
     match timeout_at(deadline, handshake).await {
-        Ok(Ok(service)) => Ok(Connection::new(
+        Ok(Ok(service)) => Ok(UpstreamConnection::new(
             service,
             ServerTransport::Process(guard, call_pipe),
             closed,

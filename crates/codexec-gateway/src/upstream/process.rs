@@ -12,6 +12,7 @@ use std::{
     time::Duration,
 };
 
+use codexec_types::{clean_text, cut_text_front};
 use nix::{
     sys::signal::{Signal, kill, killpg},
     unistd::{AccessFlags, Pid, access},
@@ -27,11 +28,7 @@ use super::{
     log::{self, ServerLog},
     start::StartPlan,
 };
-use crate::{
-    GatewaySettings, Warden,
-    clean::{clean, cut_front},
-    supervisor::STOP_SIGNAL,
-};
+use crate::{GatewaySettings, Warden, supervisor::STOP_SIGNAL};
 
 /// How much of a server's stderr is kept in memory.
 const STDERR_BYTES: usize = 8 << 10;
@@ -185,10 +182,10 @@ impl ServerProcess {
         let ring = self.stderr.lock().unwrap_or_else(PoisonError::into_inner);
         let bytes: Vec<u8> = ring.iter().copied().collect();
         drop(ring);
-        let text = clean(&String::from_utf8_lossy(&bytes));
+        let text = clean_text(&String::from_utf8_lossy(&bytes));
         match text.trim() {
             "" => String::new(),
-            text => format!("; stderr: {}", cut_front(text, QUOTED_STDERR_BYTES)),
+            text => format!("; stderr: {}", cut_text_front(text, QUOTED_STDERR_BYTES)),
         }
     }
 

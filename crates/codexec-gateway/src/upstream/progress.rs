@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
+use codexec_types::{clean_line, cut_text};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::clean::{clean_line, cut};
 pub(super) use crate::{CallProgress, OnProgress};
 
 /// A token bucket: its size, and the time to refill one token.
@@ -42,7 +42,7 @@ pub(super) struct ProgressSubscription<'a> {
 
 impl CallProgress {
     pub(super) fn new(progress: f64, total: Option<f64>, message: Option<&str>) -> CallProgress {
-        let message = message.map(|message| clean_line(&cut(message, MESSAGE_BYTES)));
+        let message = message.map(|message| clean_line(&cut_text(message, MESSAGE_BYTES)));
         CallProgress { progress, total, message }
     }
 

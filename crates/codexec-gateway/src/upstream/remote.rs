@@ -2,7 +2,7 @@
 //! transport.
 //!
 //! rmcp has a client for Streamable HTTP. Ours exists because messages must reach
-//! [`Connection`](super::Connection) raw, and be read as leniently as on stdio. rmcp's client
+//! [`UpstreamConnection`](super::UpstreamConnection) raw, and be read as leniently as on stdio. rmcp's client
 //! learns its headers from typed lists, drops what it cannot type, and has sessions, retries and
 //! queues of its own that our limits do not reach.
 

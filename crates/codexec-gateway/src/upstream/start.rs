@@ -15,7 +15,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{GatewaySettings, StdioConfig, config::program_name};
+use crate::GatewaySettings;
+use codexec_mcp_config::{StdioConfig, program_name};
 
 /// The PATH for servers without one.
 const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";

@@ -9,13 +9,12 @@ mod starts;
 
 use std::{path::PathBuf, time::Duration};
 
+use codexec_mcp_config::{SecretSource, ServerConfig, StdioConfig, TransportConfig};
 use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
+use codexec_typings::TypingsLanguage;
 use serde_json::{Value, json};
 
-use crate::{
-    Gateway, GatewaySettings, SearchQuery, SecretSource, ServerConfig, ServerState, StdioConfig,
-    TransportConfig, TypingsLanguage, Warden,
-};
+use crate::{Gateway, GatewaySettings, SearchQuery, ServerState, Warden};
 
 fn settings() -> GatewaySettings {
     let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];

@@ -2,41 +2,8 @@
 // has a readable name; only the host checks its arguments.
 (native, own) => {
   const { isArray, kindOf, ownKeys } = own;
-  // The host's name of each function, and its names of the positional arguments.
-  const GROUPS = {
-    __proto__: null,
-    sessions: {
-      __proto__: null,
-      start: ["start_session", "language", "name"],
-      send: ["send_to_session", "session_id", "code"],
-      close: ["close_session", "session_id"],
-      list: ["list_sessions"],
-      snapshot: ["snapshot_session", "name", "session_id"],
-      restore: ["restore_session", "name"],
-      snapshots: ["list_snapshots"],
-    },
-    scripts: {
-      __proto__: null,
-      save: ["save_script", "name", "code"],
-      get: ["get_script", "name", "version"],
-      list: ["list_scripts"],
-      search: ["search_scripts", "query"],
-      run: ["run_script", "name"],
-      delete: ["delete_script", "name"],
-      saveAndRun: ["save_and_run_script", "name", "code"],
-      save_and_run: ["save_and_run_script", "name", "code"],
-    },
-    packages: {
-      __proto__: null,
-      install: ["install_package", "package", "language"],
-      list: ["list_packages"],
-    },
-    logs: {
-      __proto__: null,
-      search: ["search_execution_logs", "query"],
-      get: ["get_execution_log", "execution_id"],
-    },
-  };
+  // For each group and name: the host's name of the function, and its positional arguments.
+  const GROUPS = own.hostFunctions;
 
   const isOptions = (value) => typeof value === "object" && value !== null && !isArray(value);
 

@@ -27,3 +27,16 @@ fn type_only_declarations_are_removed() {
     check("export {}; let x: A = y as A;", "let x = y;\n");
     check("declare module 'x' {}\ndeclare global { var y: number }", "");
 }
+
+#[test]
+fn res_5_names_of_namespaces_are_bounded() {
+    let compile = |parts: usize| {
+        let name = vec!["a"; parts].join(".");
+        let code = format!("namespace b {{ export namespace {name} {{ export const x = 1 }} }}");
+        Program::compile(&code, Language::TypeScript, NameScope::Own)
+    };
+    assert!(compile(100).is_ok());
+    let flaw = compile(101).err().expect("an error");
+    assert_eq!(flaw.message, "a namespace's name has more than 100 parts");
+    assert_eq!(flaw.at.map(|at| at.column), Some(22));
+}

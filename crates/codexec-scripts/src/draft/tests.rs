@@ -12,6 +12,7 @@ fn draft() -> ScriptDraft {
         packages: Vec::new(),
         parameters: None,
         source_execution_id: None,
+        saved_by: None,
         expose: false,
     }
 }

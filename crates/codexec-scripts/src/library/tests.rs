@@ -1,3 +1,4 @@
+use codexec_types::Principal;
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -73,6 +74,7 @@ pub(super) fn draft(name: &str, code: &str) -> ScriptDraft {
         packages: vec!["pandas>=2".to_owned()],
         parameters: None,
         source_execution_id: Some("exec_a1b2c3".to_owned()),
+        saved_by: None,
         expose: false,
     }
 }
@@ -104,6 +106,23 @@ async fn a_script_is_saved_updated_and_read_in_both_versions() {
 }
 
 #[tokio::test]
+async fn every_version_records_who_saved_it() {
+    let kit = Kit::new();
+    let by = |name: &str| Principal::parse(name);
+    let save = async |code: &str, saved_by: Option<Principal>| {
+        kit.library.save(ScriptDraft { saved_by, ..draft("s", code) }).await.unwrap().version
+    };
+    assert_eq!(save("1", by("local@stdio")).await, 1);
+    assert_eq!(save("2", by("token:ann@http")).await, 2);
+    assert_eq!(save("2", by("local@cli")).await, 2, "the same script is no new version");
+    let versions = kit.library.list_versions("s").await.unwrap();
+    let saved_by: Vec<Option<Principal>> = versions.into_iter().map(|v| v.saved_by).collect();
+    assert_eq!(saved_by, [by("token:ann@http"), by("local@stdio")]);
+    let shown = kit.library.get("s", None).await.unwrap();
+    assert_eq!(shown.meta.saved_by, by("token:ann@http"));
+}
+
+#[tokio::test]
 async fn a_script_has_two_files_and_an_entry_in_the_index() {
     let kit = Kit::new();
     kit.save("parse-report", "print(1)").await;
@@ -122,6 +141,7 @@ async fn a_script_has_two_files_and_an_entry_in_the_index() {
             "parameters",
             "expose",
             "source_execution_id",
+            "saved_by",
             "created_at",
             "updated_at",
             "last_run_at",

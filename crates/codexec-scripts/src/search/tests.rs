@@ -27,6 +27,7 @@ async fn search(query: &str) -> Vec<(String, &'static str)> {
             packages: Vec::new(),
             parameters: None,
             source_execution_id: None,
+            saved_by: None,
             expose: false,
         };
         library.save(draft).await.unwrap();

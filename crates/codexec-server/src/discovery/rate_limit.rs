@@ -2,7 +2,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use codexec_types::Principal;
+use codexec_types::Identity;
 
 /// Maximum number of requests of one client per window.
 pub(super) const MAX_REQUESTS: usize = 30;
@@ -11,10 +11,10 @@ pub(super) const WINDOW: Duration = Duration::from_secs(60);
 /// Maximum number of clients with a count of their own. Beyond that, new clients share one count.
 const MAX_CLIENTS: usize = 1_000;
 
-/// Recent requests of each client. Outlives executions: a new execution does not reset the rate
-/// limit.
+/// Recent requests of each client; the entry `None` is the count that clients beyond
+/// [`MAX_CLIENTS`] share. A new execution does not reset the rate limit.
 #[derive(Default)]
-pub(crate) struct DiscoveryRateLimit(Mutex<HashMap<Principal, ClientRequests>>);
+pub struct DiscoveryRateLimit(Mutex<HashMap<Option<Identity>, ClientRequests>>);
 
 #[derive(Default)]
 struct ClientRequests {
@@ -33,14 +33,14 @@ pub(super) struct RateLimited {
 
 impl DiscoveryRateLimit {
     /// Counts a request, or returns how long to wait.
-    pub(super) fn count(&self, client: &Principal, now: Instant) -> Result<(), RateLimited> {
+    pub(super) fn count(&self, client: &Identity, now: Instant) -> Result<(), RateLimited> {
+        let client = Some(client.clone());
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if clients.len() >= MAX_CLIENTS && !clients.contains_key(client) {
+        if clients.len() >= MAX_CLIENTS && !clients.contains_key(&client) {
             clients.retain(|_, asked| asked.moments.back().is_some_and(|at| is_recent(*at, now)));
         }
-        let crowd = || Principal::named("");
-        let is_full = clients.len() >= MAX_CLIENTS && !clients.contains_key(client);
-        let client = if is_full { crowd() } else { client.clone() };
+        let is_full = clients.len() >= MAX_CLIENTS && !clients.contains_key(&client);
+        let client = client.filter(|_| !is_full);
         let ClientRequests { moments, is_refused } = clients.entry(client).or_default();
         while moments.front().is_some_and(|first| !is_recent(*first, now)) {
             moments.pop_front();

@@ -3,39 +3,36 @@
 mod changes;
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
-use std::sync::Arc;
 
 use codexec_gateway::DirectTool;
-use codexec_types::{CallCode, CallError, Json};
+use codexec_types::{CallCode, CallError};
 use rmcp::model::PaginatedRequestParams;
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 pub(super) use self::changes::{KnownList, ListChangeDetector};
-use super::pending_call::{self, CallOutcome, PendingCall, ProgressSource};
+use super::pending_call::{CallOutcome, PendingCall};
 use super::raw_result::is_modern;
+use super::tool_request::ToolRequest;
 use super::tool_result;
-use crate::{App, ToolReply};
+use crate::{App, Connection, ToolReply};
 
 /// The list may change. Clients that are notified need not list again before that.
 const TOOLS_TTL_MS: u64 = 60 * 1_000;
 /// A page ends after the tool with which it reaches this length.
 const PAGE_BYTES: usize = 2 << 20;
-/// Maximum number of queued progress messages; further ones are dropped.
-const MAX_QUEUED_PROGRESS: usize = 64;
 
 /// Returns the requested page of `first`, followed by all upstream tools.
 pub(super) async fn list(
     app: &App,
+    connection: &Connection,
     first: Vec<Value>,
     request: Option<PaginatedRequestParams>,
     known_list: &KnownList,
     context: &RequestContext<RoleServer>,
 ) -> Result<Value, ErrorData> {
-    let tools = app.gateway.list_direct_tools(&app.live_settings.policy().tools).await;
+    let tools = app.gateway.list_direct_tools(&connection.policy().tools).await;
     known_list.set(hash_tools(&tools));
     let tools: Vec<Value> =
         first.into_iter().chain(tools.into_iter().map(|tool| tool.definition)).collect();
@@ -76,42 +73,11 @@ fn hash_tools(tools: &[DirectTool]) -> u64 {
 }
 
 pub(super) fn begin(
-    app: &Arc<App>,
-    name: String,
+    name: &str,
     arguments: Map<String, Value>,
-    context: &RequestContext<RoleServer>,
+    request: &ToolRequest<'_>,
 ) -> PendingCall {
-    begin_with(app, name, arguments, context, to_outcome)
-}
-
-/// Calls an upstream tool, with another conversion of the result.
-pub(super) fn begin_with(
-    app: &Arc<App>,
-    name: String,
-    arguments: Map<String, Value>,
-    context: &RequestContext<RoleServer>,
-    to_outcome: fn(&str, Result<Value, CallError>) -> CallOutcome,
-) -> PendingCall {
-    let (caller, questions) = pending_call::create_caller(context);
-    let (sender, progress) = mpsc::channel(MAX_QUEUED_PROGRESS);
-    let caller = caller.on_progress(Arc::new(move |progress| {
-        // A slow client misses some progress messages, nothing else.
-        let _ = sender.try_send(progress);
-    }));
-    let (app, cancel) = (Arc::clone(app), CancellationToken::new());
-    let token = cancel.clone();
-    let running = tokio::spawn(async move {
-        let gateway = app.gateway.on_behalf_of(caller);
-        let arguments = Json::from_value(&Value::Object(arguments));
-        let policy = app.live_settings.policy();
-        let called = gateway.call_direct_tool(&name, &arguments, &policy.tools);
-        tokio::select! {
-            called = called => to_outcome(&name, called),
-            // Dropping the call cancels it at the server.
-            () = token.cancelled() => to_outcome(&name, Err(cancelled())),
-        }
-    });
-    PendingCall::new(running, cancel, ProgressSource::Upstream(progress), questions)
+    request.start_upstream(name.to_owned(), arguments, to_outcome)
 }
 
 fn to_outcome(name: &str, called: Result<Value, CallError>) -> CallOutcome {
@@ -126,13 +92,14 @@ fn to_outcome(name: &str, called: Result<Value, CallError>) -> CallOutcome {
     }
 }
 
-pub(super) fn error_outcome(error: &CallError) -> CallOutcome {
+/// Formats the error of an upstream call as a result, so that an agent can read it.
+pub fn error_outcome(error: &CallError) -> CallOutcome {
     let code = serde_json::to_value(error.code).unwrap_or_default();
     let code = code.as_str().unwrap_or("ERROR");
     let text = format!("{code}: {}", error.message);
-    CallOutcome::Own(Box::new(tool_result(ToolReply::error(text))))
+    CallOutcome::own(tool_result(ToolReply::error(text)))
 }
 
-fn cancelled() -> CallError {
+pub(super) fn cancelled() -> CallError {
     CallError::new(CallCode::UpstreamError, "the call was cancelled")
 }

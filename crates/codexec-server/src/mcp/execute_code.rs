@@ -1,25 +1,17 @@
-use std::sync::Arc;
-
-use rmcp::RoleServer;
 use rmcp::model::{CallToolResult, MetaObject};
-use rmcp::service::RequestContext;
 use serde_json::{Map, Value, json};
 
-use super::codexec::start_call;
 use super::pending_call::{CallOutcome, PendingCall};
+use super::tool_request::ToolRequest;
 use super::tool_result;
 use crate::fields::Fields;
 use crate::own::OwnFunctionError;
-use crate::{App, FinishedExecution, TextBudget, ToolReply, render_reply};
+use crate::{FinishedExecution, TextBudget, ToolReply, render_reply};
 
-pub(super) fn begin(
-    app: &Arc<App>,
-    arguments: Map<String, Value>,
-    context: &RequestContext<RoleServer>,
-) -> PendingCall {
-    start_call(app, context, move |app, client| async move {
+pub(super) fn begin(arguments: Map<String, Value>, request: &ToolRequest<'_>) -> PendingCall {
+    request.start(move |app, client| async move {
         let executed = app.execute_code(Fields::new(arguments), &client).await;
-        CallOutcome::Own(Box::new(result(executed, app.budget)))
+        CallOutcome::own(result(executed, client.connection.budget()))
     })
 }
 
@@ -30,7 +22,7 @@ fn result(
     match executed {
         Ok(execution) => {
             let mut result = tool_result(render_reply(&execution, budget));
-            result.meta = Some(meta(&execution));
+            result.meta = Some(execution_meta(&execution));
             result
         }
         Err(error) => {
@@ -40,8 +32,8 @@ fn result(
     }
 }
 
-/// Returns metadata for programs; agents do not see it.
-pub(super) fn meta(execution: &FinishedExecution) -> MetaObject {
+/// Returns metadata of an execution for programs; agents do not see it.
+pub fn execution_meta(execution: &FinishedExecution) -> MetaObject {
     let mut meta = MetaObject::default();
     let about = json!({
         "id": execution.id.as_str(),

@@ -4,9 +4,14 @@ use codexec_gateway::{BreakerState, ServerHealth};
 use serde_json::{Map, Value, json};
 
 use crate::fields::Fields;
-use crate::{App, TextBudget, ToolReply};
+use crate::{App, Connection, TextBudget, ToolReply};
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Instant) -> ToolReply {
+pub(super) async fn call(
+    app: &App,
+    connection: &Connection,
+    arguments: Map<String, Value>,
+    started: Instant,
+) -> ToolReply {
     if let Err(error) = Fields::new(arguments).finish() {
         return ToolReply::error(format!("INVALID_ARGS: {error}"));
     }
@@ -23,7 +28,7 @@ pub(super) async fn call(app: &App, arguments: Map<String, Value>, started: Inst
         Err(error) => (json!({"error": error.to_string()}), false),
     };
     let counts = match app.records.store().await {
-        Ok(store) => store.count_executions().await,
+        Ok(store) => store.count_executions(&connection.read_scope()).await,
         Err(error) => Err(error),
     };
     let (store, is_stored) = match counts {

@@ -1,11 +1,11 @@
-use codexec_types::ServerName;
+//! The instructions that an agent gets when it connects.
 
-use crate::{Toolset, Toolsets};
+use codexec_types::ServerName;
 
 /// Clients cut instructions at 2 KB, so the essentials come first and the list of servers last.
 const MAX_BYTES: usize = 2_000;
 
-const CODE: &str = "Write code instead of calling tools one by one: execute_code runs TypeScript, JavaScript, \
+pub(super) const COMPACT: &str = "Write code instead of calling tools one by one: execute_code runs TypeScript, JavaScript, \
  Python, Bash or Node.js in a sandbox where all of the user's MCP servers are `tools.<server>.<tool>(args)`. Loop, \
  filter and join there, and return only what matters.\n\
  Example: const hits = await searchTools('create issue', 3); \
@@ -18,36 +18,10 @@ const CODE: &str = "Write code instead of calling tools one by one: execute_code
  words`; what it prints comes back. Python, Bash and Node.js have files: new ones are kept \
  and listed, `working_dir` is a directory of the user's to work in.\n";
 
-const CODE_EXECUTOR: &str = "executeTypescript and executePython run code in a sandbox. Find tools in \
- the code: discoverMCPTools(), searchTools(query), getToolSchema(name); Python the same in \
- snake_case. Call them: await callMCPTool('mcp__server__tool', {..}), each named in allowedTools \
- (mcp__server__* is all of a server's).\n";
+pub(super) const DIRECT: &str = "Each tool of the user's MCP servers is here as `server__tool`.\n";
 
-const CODE_EXECUTION_MODE: &str = "run_python runs Python in a sandbox. `from mcp import runtime` \
- finds tools of all servers: runtime.search_tool_docs(query), runtime.query_tool_docs(server). \
- Name the servers to call in `servers`, then: await mcp_<alias>.tool(..).\n";
-
-const MCPPROXY: &str = "code_execution runs JavaScript or TypeScript in a sandbox: \
- call_tool(server, tool, args) waits and gives {ok, result} or {ok, error}, call_tools([..]) calls \
- many at once. retrieve_tools finds tools first.\n";
-
-pub(super) fn text(toolsets: &Toolsets, servers: &[ServerName]) -> String {
-    let mut text = String::new();
-    if toolsets.has(Toolset::Compact) {
-        text.push_str(CODE);
-    }
-    for (set, about) in [
-        (Toolset::CodeExecutor, CODE_EXECUTOR),
-        (Toolset::CodeExecutionMode, CODE_EXECUTION_MODE),
-        (Toolset::Mcpproxy, MCPPROXY),
-    ] {
-        if toolsets.has(set) {
-            text.push_str(about);
-        }
-    }
-    if toolsets.has(Toolset::Direct) {
-        text.push_str("Each tool of the user's MCP servers is here as `server__tool`.\n");
-    }
+/// Appends the names of the servers to the texts of the toolsets.
+pub(super) fn with_servers(mut text: String, servers: &[ServerName]) -> String {
     if servers.is_empty() {
         text.push_str("No servers are configured.");
         return text;

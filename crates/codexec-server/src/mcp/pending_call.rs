@@ -22,7 +22,7 @@ use super::tool_result;
 use crate::ToolReply;
 
 /// A running tool call, in its own task. Dropping it cancels the call.
-pub(super) struct PendingCall {
+pub struct PendingCall {
     pub(super) running: JoinHandle<CallOutcome>,
     pub(super) cancel: DropGuard,
     pub(super) progress: ProgressSource,
@@ -33,11 +33,17 @@ pub(super) struct PendingCall {
 }
 
 /// The outcome of a call.
-pub(super) enum CallOutcome {
+pub enum CallOutcome {
     Own(Box<CallToolResult>),
     /// The result of an upstream, unchanged.
     Upstream(Value),
     Refused(ErrorData),
+}
+
+impl CallOutcome {
+    pub fn own(result: CallToolResult) -> CallOutcome {
+        CallOutcome::Own(Box::new(result))
+    }
 }
 
 /// Creates the caller for the gateway. Questions of upstreams arrive at the receiver.

@@ -5,6 +5,7 @@ mod uri;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use codexec_store::{ExecutionRecord, ReadScope, StoreError};
 use codexec_types::ExecutionId;
 use rmcp::ErrorData;
 use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate};
@@ -29,17 +30,22 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceResponse, ErrorData> {
+/// Reads a resource of an execution that the scope includes.
+pub(super) async fn read(
+    records: &Records,
+    scope: &ReadScope,
+    uri: &str,
+) -> Result<ReadResourceResponse, ErrorData> {
     let target = uri::parse(uri).ok_or_else(|| not_found(uri))?;
     let contents = match target {
         ResourceTarget::Execution(id) => {
-            let execution = load_execution(records, &id, uri).await?;
+            let execution = load_execution(records, &id, scope, uri).await?;
             let written = execution.written.unwrap_or_default();
             let text = full_text(written.text(), execution.value.as_deref());
             ResourceContents::text(text, uri)
         }
         ResourceTarget::Artifacts(id) => {
-            let execution = load_execution(records, &id, uri).await?;
+            let execution = load_execution(records, &id, scope, uri).await?;
             let folder = records.artifacts_folder(&id);
             let kept = blocking(move || artifact_files::list(&folder)).await?;
             let kept: Vec<Value> = kept.iter().map(|file| artifact_entry(&id, file)).collect();
@@ -48,6 +54,10 @@ pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceRes
                 .with_mime_type("application/json")
         }
         ResourceTarget::Artifact(id, names) => {
+            let store = records.store().await.map_err(|error| store_error(&error))?;
+            if !store.contains(&id, scope).await.map_err(|error| store_error(&error))? {
+                return Err(artifact_error(uri, &ArtifactError::Missing));
+            }
             let folder = records.artifacts_folder(&id);
             let media_type =
                 names.last().map(|name| media_type::from_name(name)).unwrap_or_default();
@@ -61,12 +71,15 @@ pub(super) async fn read(records: &Records, uri: &str) -> Result<ReadResourceRes
 async fn load_execution(
     records: &Records,
     id: &ExecutionId,
+    scope: &ReadScope,
     uri: &str,
-) -> Result<codexec_store::ExecutionRecord, ErrorData> {
-    let failed =
-        |error: codexec_store::StoreError| ErrorData::internal_error(error.to_string(), None);
-    let store = records.store().await.map_err(failed)?;
-    store.get(id).await.map_err(failed)?.ok_or_else(|| not_found(uri))
+) -> Result<ExecutionRecord, ErrorData> {
+    let store = records.store().await.map_err(|error| store_error(&error))?;
+    store.get(id, scope).await.map_err(|error| store_error(&error))?.ok_or_else(|| not_found(uri))
+}
+
+fn store_error(error: &StoreError) -> ErrorData {
+    ErrorData::internal_error(error.to_string(), None)
 }
 
 fn artifact_entry(id: &ExecutionId, file: &ArtifactFile) -> Value {

@@ -3,16 +3,20 @@ use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value};
 
 use crate::fields::{FieldError, Fields};
-use crate::{App, TextBudget, ToolReply};
+use crate::{App, Connection, TextBudget, ToolReply};
 
 const MAX_QUERY_CHARS: usize = 1_000;
 
-pub(super) async fn call(app: &App, arguments: Map<String, Value>) -> ToolReply {
+pub(super) async fn call(
+    app: &App,
+    connection: &Connection,
+    arguments: Map<String, Value>,
+) -> ToolReply {
     let query = match read_query(arguments) {
         Ok(query) => query,
         Err(error) => return ToolReply::error(format!("INVALID_ARGS: {error}")),
     };
-    match app.gateway.search(&query, &app.live_settings.policy().tools).await {
+    match app.gateway.search(&query, &connection.policy().tools).await {
         Ok(found) => {
             let mut text = format_result(&found, TextBudget::DEFAULT);
             if let Some(note) = app.live_settings.waiting_note() {

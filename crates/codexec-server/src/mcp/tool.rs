@@ -71,7 +71,7 @@ fn health() -> Tool {
 
 /// Builds a tool. Without `anthropic/alwaysLoad`, Claude Code hides the few tools behind its
 /// search.
-pub(super) fn tool(
+pub fn tool(
     name: impl Into<Cow<'static, str>>,
     description: impl Into<Cow<'static, str>>,
     schema: Value,

@@ -1,12 +1,12 @@
 use std::fmt::Write as _;
 
 use codexec_exec::packages::PackageError;
+use codexec_functions::OwnFunction;
 use codexec_scripts::ScriptError;
 use codexec_store::StoreError;
 use codexec_types::{CallCode, Grant, find_nearest_names};
 use serde_json::{Map, Value, json};
 
-use super::{OTHERS, TOOLS};
 use crate::fields::FieldError;
 use crate::{ExecuteError, SessionError, SnapshotError};
 
@@ -36,10 +36,10 @@ impl OwnFunctionError {
         )
     }
 
-    pub(super) fn unknown(name: &str) -> OwnFunctionError {
+    pub(crate) fn unknown(name: &str) -> OwnFunctionError {
         let name: String = name.chars().take(80).collect();
-        let all: Vec<&str> = TOOLS.into_iter().chain(OTHERS).collect();
-        let near = find_nearest_names(&name, all.iter().copied(), 3).join(", ");
+        let all = OwnFunction::ALL.iter().map(|function| function.name());
+        let near = find_nearest_names(&name, all, 3).join(", ");
         OwnFunctionError::new(
             "TOOL_NOT_FOUND",
             format!("there is no function {name:?}; the nearest: {near}"),

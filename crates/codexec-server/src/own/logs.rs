@@ -39,21 +39,8 @@ impl App {
         let offset = fields.number("offset", 0..=MAX_OFFSET)?.unwrap_or(0);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        // THREAT[OWN-3]: code reads the logs of its own client only.
-        let ran_here_for = (!client.may(Grant::AllLogs)).then(|| client.principal.clone());
-        let query = LogQuery {
-            language,
-            status,
-            text,
-            since,
-            until,
-            session,
-            tool,
-            ran_here_for,
-            limit,
-            offset,
-        };
-        let page = self.records.store().await?.search(&query).await?;
+        let query = LogQuery { language, status, text, since, until, session, tool, limit, offset };
+        let page = self.records.store().await?.search(&query, &client.read_scope()).await?;
         let results: Vec<Value> = page.results.iter().map(result_entry).collect();
         Ok(json!({"results": results, "total_count": page.total}))
     }
@@ -84,12 +71,8 @@ impl App {
         };
         let id = ExecutionId::parse(&text).ok_or_else(missing)?;
         let store = self.records.store().await?;
-        let execution = match reads_all {
-            true => store.get(&id).await?,
-            false => store.get_own(&id, &client.principal).await?,
-        };
-        let execution = execution.ok_or_else(missing)?;
-        let budget = self.budget_of(client);
+        let execution = store.get(&id, &client.read_scope()).await?.ok_or_else(missing)?;
+        let budget = client.text_budget();
         let write = move || full_log(&execution, budget);
         self.gateway
             .run_blocking(write)

@@ -3,6 +3,7 @@ use std::time::SystemTime;
 
 use codexec_exec::packages::InstallTarget;
 use codexec_scripts::ScriptMeta;
+use codexec_store::{PackageInstall, PackageTarget};
 use codexec_types::{Language, PackageName};
 use serde_json::{Value, json};
 
@@ -52,11 +53,22 @@ impl App {
             client.progress.send_modify(|progress| progress.message = Some(line));
         };
         let installed = self.packages.install(&package, target, say, &client.cancel).await;
-        if let Some(session) = &session {
-            let version = installed.as_ref().ok().map(|done| done.version.as_str());
-            let store = self.records.store().await?;
-            let (name, at) = (package.name(), SystemTime::now());
-            store.record_package_install(&session.id, name, version, installed.is_ok(), at).await?;
+        let recorded = match (&session, execution) {
+            (Some(session), _) => Some(PackageTarget::Session(session.id.clone())),
+            (None, None) => Some(PackageTarget::Everybody(language)),
+            // Removed with the execution.
+            (None, Some(_)) => None,
+        };
+        if let Some(target) = &recorded {
+            let install = PackageInstall {
+                target,
+                name: package.name(),
+                version: installed.as_ref().ok().map(|done| done.version.as_str()),
+                is_ok: installed.is_ok(),
+                principal: &client.principal(),
+                at: SystemTime::now(),
+            };
+            self.records.store().await?.record_package_install(&install).await?;
         }
         let installed = installed?;
         if let Some(session) = &session {
@@ -64,7 +76,7 @@ impl App {
         }
         let also: Vec<String> =
             installed.also.iter().map(|(name, version)| format!("{name}-{version}")).collect();
-        let (output, _) = shape::cut(&installed.output, self.budget_of(client));
+        let (output, _) = shape::cut(&installed.output, client.text_budget());
         let mut value = json!({
             "success": true,
             "package": installed.package,

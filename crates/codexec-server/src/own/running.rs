@@ -1,15 +1,18 @@
 //! Running code: in a new worker, in a session, or a saved script.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use codexec_types::{Json, Language, Policy, RequestedLimits};
+use codexec_types::{Json, Language, Policy, PolicyRefusal, RequestedLimits};
 use serde_json::Value;
 
+use super::sessions::SessionRequest;
 use super::{OwnFunctionError, OwnFunctionResult, shape};
 use crate::fields::{FieldError, Fields};
 use crate::sessions::OpenSession;
-use crate::{App, Client, ExecutionRequest, FinishedExecution};
+use crate::working_dir::resolve_dir;
+use crate::{App, Client, ExecuteError, ExecutionRequest, FinishedExecution, SessionError};
 
 impl App {
     /// Runs code or a script, in a new worker or in a session.
@@ -18,7 +21,7 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        let policy = self.live_settings.policy();
+        let policy = client.connection.policy();
         let code = fields.text("code")?;
         let script = fields.text("script")?;
         let version = read_version(&mut fields)?;
@@ -43,8 +46,8 @@ impl App {
         }
         request.language = language.unwrap_or(Language::TypeScript);
         if let Some(handle) = session {
-            let working_dir = request.working_dir.take();
-            let found = self.session_for(&handle, language, working_dir, client).await?;
+            let dir = request.working_dir.take();
+            let found = self.session_for(&handle, language, dir, client).await?;
             bind_to_session(&mut request, found, language)?;
         }
         Ok(self.execute(request, client).await?)
@@ -55,7 +58,7 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        let policy = self.live_settings.policy();
+        let policy = client.connection.policy();
         let id = fields.text("session_id")?;
         let code = fields.required_text("code")?;
         let language = read_language(&mut fields)?;
@@ -63,10 +66,15 @@ impl App {
         read_common_fields(&mut fields, &policy, &mut request)?;
         fields.finish()?;
         let session = match (id, language) {
-            (Some(id), _) => self.sessions.find(&id, client)?,
+            (Some(id), _) => {
+                let session = self.sessions.find(&id, client)?;
+                self.check_session_dir(&session, request.working_dir.take(), client).await?;
+                session
+            }
             (None, Some(language)) => {
                 let working_dir = request.working_dir.take();
-                self.open_session(language, None, working_dir, client).await?
+                let new = SessionRequest { working_dir, ..SessionRequest::new(language) };
+                self.open_session(new, client).await?
             }
             (None, None) => {
                 let message = "session_id: it is missing; it must be the id that start_session \
@@ -83,7 +91,7 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        let policy = self.live_settings.policy();
+        let policy = client.connection.policy();
         let name = fields.required_text("name")?;
         let version = read_version(&mut fields)?;
         let session = fields.text("session_id")?;
@@ -109,14 +117,14 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<OwnFunctionResult, OwnFunctionError> {
-        let policy = self.live_settings.policy();
+        let policy = client.connection.policy();
         let mut request = ExecutionRequest::new(Language::TypeScript, String::new());
         let session = fields.text("session_id")?;
         read_common_fields(&mut fields, &policy, &mut request)?;
         let saved = self.save_script(fields, client).await?;
         let name = saved.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
         let execution = self.run_saved_script(&name, None, request, session, client).await?;
-        let mut owned = self.render_execution(&execution, client, shape::execution);
+        let mut owned = super::render_execution(&execution, client, shape::execution);
         if let Some(value) = owned.value.as_object_mut() {
             value.insert("script".to_owned(), saved);
         }
@@ -159,22 +167,54 @@ impl App {
         Ok(executed?)
     }
 
-    /// Returns the session with this id or name. Opens a new one for an unknown name.
+    /// Returns the session with this id or name. Opens a new one if no open session
+    /// of the client has this name, or the client knows that the session has ended.
     async fn session_for(
         &self,
         handle: &str,
         language: Option<Language>,
-        working_dir: Option<std::path::PathBuf>,
+        working_dir: Option<PathBuf>,
         client: &Client,
     ) -> Result<Arc<OpenSession>, OwnFunctionError> {
         if let Some(session) = self.sessions.find_open(handle, client) {
-            return Ok(session);
+            if !session.is_end_reported() {
+                self.check_session_dir(&session, working_dir, client).await?;
+                return Ok(session);
+            }
+            // The client knows of the end before the session is closed.
+            self.sessions.end(&session, "process_exit").await;
         }
         if handle.starts_with("sess_") {
             return Ok(self.sessions.find(handle, client)?);
         }
+        let replaces = self.sessions.check_new_name(handle, client)?;
         let language = language.unwrap_or(Language::TypeScript);
-        self.open_session(language, Some(handle.to_owned()), working_dir, client).await
+        let name = Some(handle.to_owned());
+        self.open_session(SessionRequest { language, name, working_dir, replaces }, client).await
+    }
+
+    /// THREAT[FIL-15]: code that names a directory never acts in another one.
+    async fn check_session_dir(
+        &self,
+        session: &OpenSession,
+        asked: Option<PathBuf>,
+        client: &Client,
+    ) -> Result<(), ExecuteError> {
+        let (Some(asked), dir) = (asked, session.working_dir.as_deref()) else { return Ok(()) };
+        if Some(asked.as_path()) == dir {
+            return Ok(());
+        }
+        let policy = client.connection.policy();
+        let found = resolve_dir(asked, &policy.files).await?;
+        if Some(found.path.as_path()) == dir {
+            return Ok(());
+        }
+        // A client that may not use the directory must not learn whether it exists, either.
+        if let Err(why) = policy.files.check(&found.path) {
+            return Err(PolicyRefusal::WorkingDir { path: found.path, why }.into());
+        }
+        let dir = dir.map(Path::to_owned);
+        Err(SessionError::OtherDir { id: session.id.clone(), dir }.into())
     }
 }
 
@@ -193,11 +233,6 @@ fn bind_to_session(
              another session",
             session.id, session.language
         )));
-    }
-    if request.working_dir.is_some() {
-        return Err(OwnFunctionError::invalid(
-            "working_dir: a session has the one that it was opened with; leave it out",
-        ));
     }
     request.language = session.language;
     request.session = Some(session);

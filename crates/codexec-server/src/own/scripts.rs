@@ -29,6 +29,7 @@ impl App {
             packages: fields.texts("packages")?.unwrap_or_default(),
             parameters: fields.take("parameters").filter(|schema| !schema.is_null()),
             source_execution_id: fields.text("source_execution_id")?,
+            saved_by: Some(client.principal()),
             expose: fields.boolean("expose")?.unwrap_or(false),
         };
         fields.finish()?;
@@ -141,6 +142,7 @@ impl App {
                 json!({
                     "version": version.version,
                     "saved_at": version.saved_at,
+                    "saved_by": version.saved_by,
                     "language": version.language.name(),
                     "sha256": version.sha256,
                     "is_current": version.is_current,

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use codexec_exec::packages::Packages;
-use codexec_store::SessionStart;
+use codexec_store::{SessionQuery, SessionStart};
 use codexec_types::{FileChanges, Grant, Language, SessionId, format_rfc3339};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use super::running::read_language;
 use crate::escaped_text::escape_name;
 use crate::execute::random_bits;
 use crate::fields::Fields;
-use crate::outer_execution::{SessionScope, restrict_to_outer};
+use crate::outer_execution::SessionScope;
 use crate::sessions::{NewSession, OpenSession, Opener, Replay};
 use crate::snapshots::{Snapshot, SnapshotFilter, check_name};
 use crate::{App, Client, ExecutionRequest};
@@ -20,6 +20,22 @@ use crate::{App, Client, ExecutionRequest};
 const MAX_NAME_CHARS: usize = 64;
 const DEFAULT_HISTORY: u64 = 20;
 const MAX_HISTORY: u64 = 1_000;
+
+/// The session that a request opens.
+pub(super) struct SessionRequest {
+    pub(super) language: Language,
+    pub(super) name: Option<String>,
+    pub(super) working_dir: Option<PathBuf>,
+    /// Why the client's earlier session with this name ended, if there was one.
+    pub(super) replaces: Option<String>,
+}
+
+impl SessionRequest {
+    /// Creates a request for a session without a name and a directory.
+    pub(super) fn new(language: Language) -> SessionRequest {
+        SessionRequest { language, name: None, working_dir: None, replaces: None }
+    }
+}
 
 impl App {
     pub(super) async fn start_session(
@@ -31,15 +47,14 @@ impl App {
         let name = fields.text("name")?;
         let working_dir = fields.text("working_dir")?.map(PathBuf::from);
         fields.finish()?;
-        let session = self.open_session(language, name, working_dir, client).await?;
+        let new = SessionRequest { language, name, working_dir, replaces: None };
+        let session = self.open_session(new, client).await?;
         Ok(session_entry(&session))
     }
 
     pub(super) async fn open_session(
         &self,
-        language: Language,
-        name: Option<String>,
-        working_dir: Option<PathBuf>,
+        SessionRequest { language, name, working_dir, replaces }: SessionRequest,
         client: &Client,
     ) -> Result<Arc<OpenSession>, OwnFunctionError> {
         if let Some(name) = &name {
@@ -51,7 +66,7 @@ impl App {
                 )));
             }
         }
-        let policy = self.live_settings.policy();
+        let policy = client.connection.policy();
         let opener = Opener::of(client);
         let permit = self.sessions.reserve(&opener)?;
         let _guard = client.delay_end();
@@ -60,12 +75,12 @@ impl App {
         request.working_dir = working_dir;
         let resolved = request.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
         let admitted = policy
-            .admit_session(resolved, &self.gateway.server_names())
+            .admit_session(resolved, &self.gateway.server_names(), client.outer_limits())
             .map_err(crate::ExecuteError::from)?;
-        let admitted = restrict_to_outer(admitted, client)?;
+        client.check_depth()?;
         let folder = self.records.create_session_folder(&id).await.map_err(folder_error)?;
         let store = self.records.store().await?;
-        let servers = self.visible_servers(admitted.tools());
+        let servers = self.servers_in(admitted.reach().callable());
         let packages = create_packages_folder(&folder).await.map_err(folder_error)?;
         let mut run = self
             .workers
@@ -74,7 +89,7 @@ impl App {
             .map_err(crate::ExecuteError::from)?;
         let start = SessionStart {
             id: &id,
-            principal: &client.principal,
+            principal: &client.principal(),
             language,
             name: name.as_deref(),
             pid: run.pid().and_then(|pid| u32::try_from(pid).ok()),
@@ -86,7 +101,9 @@ impl App {
             run.close().await;
             return Err(error.into());
         }
-        let new_session = NewSession { id, opener, language, name, folder, permit };
+        let working_dir = admitted.working_dir().map(|dir| dir.found.path.clone());
+        let new_session =
+            NewSession { id, opener, language, name, working_dir, replaces, folder, permit };
         Ok(self.sessions.add(new_session, run))
     }
 
@@ -110,6 +127,8 @@ impl App {
                     OwnFunctionError::invalid("session_id: it is being closed")
                 }));
         };
+        session.note_end_reported(client);
+        client.note_nested_changes(session.working_dir.as_deref(), &closed.changes);
         let mut value = json!({
             "success": true,
             "session_id": session.id.as_str(),
@@ -158,15 +177,14 @@ impl App {
         let limit = fields.number("limit", 1..=MAX_HISTORY)?.unwrap_or(DEFAULT_HISTORY);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let sessions = self.records.store().await?.list_sessions(limit).await?;
-        let open = self.sessions.list(client);
-        let is_theirs = |session: &&codexec_store::SessionRecord| {
-            session.principal == client.principal.as_str()
-                && (client.may(Grant::AllSessions) || open.iter().any(|one| one.id == session.id))
+        let only = match client.may(Grant::AllSessions) {
+            true => None,
+            false => Some(self.sessions.list(client).into_iter().map(|one| one.id).collect()),
         };
+        let (query, scope) = (SessionQuery { only, limit }, client.connection.read_scope());
+        let sessions = self.records.store().await?.list_sessions(query, &scope).await?;
         let sessions: Vec<Value> = sessions
             .iter()
-            .filter(is_theirs)
             .map(|session| {
                 json!({
                     "session_id": session.id.as_str(),
@@ -212,7 +230,7 @@ impl App {
         }
         let snapshot = Snapshot {
             name: name.clone(),
-            principal: client.principal.clone(),
+            principal: client.principal(),
             server: self.records.store().await?.server_id().to_owned(),
             language: session.language,
             at: format_rfc3339(SystemTime::now()),
@@ -220,7 +238,7 @@ impl App {
         };
         let count = snapshot.cells.len();
         let over = self.snapshots_of(client).await?;
-        self.records.snapshots().save(snapshot, over).await?;
+        self.records.snapshots(client.identity()).save(snapshot, over).await?;
         Ok(json!({"success": true, "name": name, "cells": count}))
     }
 
@@ -233,9 +251,12 @@ impl App {
         let name = fields.required_text("name")?;
         fields.finish()?;
         check_name(&name)?;
-        let snapshot =
-            self.records.snapshots().load(&name, self.snapshots_of(client).await?).await?;
-        let session = self.open_session(snapshot.language, None, None, client).await?;
+        let snapshot = self
+            .records
+            .snapshots(client.identity())
+            .load(&name, self.snapshots_of(client).await?)
+            .await?;
+        let session = self.open_session(SessionRequest::new(snapshot.language), client).await?;
         let count = snapshot.cells.len();
         for (number, cell) in (1..).zip(snapshot.cells) {
             let mut request = ExecutionRequest::new(snapshot.language, cell.code.clone());
@@ -270,7 +291,7 @@ impl App {
     ) -> Result<Value, OwnFunctionError> {
         fields.finish()?;
         let filter = self.snapshots_of(client).await?;
-        let names = self.records.snapshots().list(filter).await?;
+        let names = self.records.snapshots(client.identity()).list(filter).await?;
         Ok(json!({"snapshots": names}))
     }
 
@@ -281,7 +302,7 @@ impl App {
             true => None,
             false => Some(self.records.store().await?.server_id().to_owned()),
         };
-        Ok(SnapshotFilter { principal: client.principal.clone(), server })
+        Ok(SnapshotFilter { identity: client.identity().clone(), server })
     }
 }
 
@@ -292,6 +313,9 @@ fn escape_paths(mut changes: FileChanges) -> FileChanges {
     let not_written = [held_back, conflicts].into_iter().flatten().map(|file| &mut file.path);
     for path in written.chain(not_written) {
         *path = escape_name(path);
+    }
+    for more in [&mut changes.between_cells, &mut changes.nested].into_iter().flatten() {
+        **more = escape_paths(std::mem::take(more));
     }
     changes
 }

@@ -82,6 +82,12 @@ fn add_details(value: &mut Value, execution: &FinishedExecution) {
     if let Some(between) = &execution.changes.between_cells {
         fields.insert("artifacts_between_cells".to_owned(), json!(changed_paths(between)));
     }
+    if let Some(nested) = &execution.changes.nested {
+        fields.insert("artifacts_of_nested_code".to_owned(), json!(changed_paths(nested)));
+    }
+    if let Some(reason) = &execution.session_replaces {
+        fields.insert("session_replaces_ended".to_owned(), json!(reason));
+    }
     if let Some(reason) = execution.session_ended {
         fields.insert("session_ended".to_owned(), reason.into());
     }
@@ -132,7 +138,7 @@ pub(super) fn milliseconds(duration: Duration) -> f64 {
 }
 
 /// Returns the exit code as a shell would; `None` if the program did not end by itself.
-pub(crate) fn exit_code(outcome: &Outcome) -> Option<i32> {
+pub fn exit_code(outcome: &Outcome) -> Option<i32> {
     match outcome {
         Outcome::Returned(_) => Some(0),
         Outcome::Threw(_) => Some(1),

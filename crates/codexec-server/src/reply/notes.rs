@@ -13,11 +13,14 @@ const MAX_LINES: usize = 20;
 const NOT_WRITTEN_LINES: usize = 5;
 
 /// Formats the notes: empty, or sections with a heading each.
-pub(crate) fn render(execution: &FinishedExecution) -> String {
+pub fn render(execution: &FinishedExecution) -> String {
     let (changes, uri) = (&execution.changes, resource_uri(execution));
     let mut lines = artifacts("[artifacts]", changes, &uri);
     if let Some(between) = &changes.between_cells {
         lines.extend(artifacts("[artifacts written between the cells]", between, &uri));
+    }
+    if let Some(nested) = &changes.nested {
+        lines.extend(artifacts("[artifacts of code that this code ran]", nested, &uri));
     }
     if !execution.limits_met.is_empty() {
         lines.push("[limits]".to_owned());
@@ -25,6 +28,7 @@ pub(crate) fn render(execution: &FinishedExecution) -> String {
             lines.push(format!("{}: {}", limit.code(), describe_limit(*limit, execution.limits)));
         }
     }
+    lines.extend(foreign_group(execution));
     lines.extend(session(execution));
     let left_out = execution.images.left_out;
     if left_out > 0 {
@@ -36,8 +40,41 @@ pub(crate) fn render(execution: &FinishedExecution) -> String {
     lines.join("\n")
 }
 
-/// Tells the state of a session whose code did not run to its end.
+/// Explains the error of a file that overlayfs cannot copy into the code's layer: languages report
+/// only the kernel's text for `EOVERFLOW`.
+fn foreign_group(execution: &FinishedExecution) -> Vec<String> {
+    // Without the first letter, which is not the same in all languages.
+    const ERROR: &str = "alue too large for defined data type";
+    let thrown = match &execution.outcome {
+        Outcome::Threw(thrown) => thrown.message.as_str(),
+        _ => "",
+    };
+    if !thrown.contains(ERROR) && !execution.output.text().contains(ERROR) {
+        return Vec::new();
+    }
+    let said = "\"value too large\" for a file of the working directory means that the file or its \
+                folder has another group than the directory's owner, and cannot be changed; change \
+                its group outside";
+    vec!["[files]".to_owned(), said.to_owned()]
+}
+
+/// Tells the state of a session that is not the client's earlier one of this name, or whose code did
+/// not run to its end.
 fn session(execution: &FinishedExecution) -> Vec<String> {
+    let mut lines = Vec::new();
+    if let Some(reason) = &execution.session_replaces {
+        lines.push(format!(
+            "this is a new session: the earlier one has ended ({reason}), and its state is gone"
+        ));
+    }
+    lines.extend(session_state(execution));
+    if !lines.is_empty() {
+        lines.insert(0, "[session]".to_owned());
+    }
+    lines
+}
+
+fn session_state(execution: &FinishedExecution) -> Option<String> {
     let was_interrupted = matches!(execution.outcome, Outcome::Stopped(_) | Outcome::Cancelled);
     let said = match execution.session_ended {
         Some(reason) => {
@@ -48,9 +85,9 @@ fn session(execution: &FinishedExecution) -> Vec<String> {
         None if execution.session.is_some() && was_interrupted => {
             "the code was interrupted, and the session goes on with what it had done".to_owned()
         }
-        None => return Vec::new(),
+        None => return None,
     };
-    vec!["[session]".to_owned(), said]
+    Some(said)
 }
 
 /// Returns the text for a reply that has nothing but images.

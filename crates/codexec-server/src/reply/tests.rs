@@ -22,6 +22,7 @@ fn execution(output: &str, outcome: Outcome) -> FinishedExecution {
         language: codexec_types::Language::TypeScript,
         session: None,
         session_ended: None,
+        session_replaces: None,
         images: Images::default(),
         changes: FileChanges::default(),
         limits_met: Vec::new(),
@@ -91,6 +92,7 @@ fn changed() -> FileChanges {
         conflicts: vec![not_written("a\u{202e}.txt")],
         left_out: 0,
         between_cells: None,
+        nested: None,
     }
 }
 
@@ -227,4 +229,25 @@ fn the_reply_tells_the_state_of_the_session() {
     execution.outcome = Outcome::Exited { code: 1 };
     execution.session_ended = None;
     assert_eq!(last(&execution), None);
+}
+
+#[test]
+fn a_file_of_another_group_is_explained() {
+    let mut told = execution("bash: f: Value too large for defined data type", returned("null"));
+    let text = render_reply(&told, TextBudget::DEFAULT).text;
+    assert!(text.contains("\n[files]\n\"value too large\" for a file"), "{text}");
+    told.output = written("");
+    assert!(!render_reply(&told, TextBudget::DEFAULT).text.contains("[files]"));
+}
+
+#[test]
+fn a_new_session_and_nested_changes_are_told() {
+    let mut told = execution("", returned("null"));
+    told.session_replaces = Some("idle_timeout".to_owned());
+    let new = "[session]\nthis is a new session: the earlier one has ended (idle_timeout), and its \
+               state is gone";
+    check_whole(&told, new);
+    let nested = CHANGED.replace("[artifacts]", "[artifacts of code that this code ran]");
+    told.changes.nested = Some(Box::new(changed()));
+    check_whole(&told, &format!("{nested}\n{new}"));
 }

@@ -1,6 +1,6 @@
 //! Access rules of sessions, and with what they end.
 
-use codexec_types::{Grant, Principal};
+use codexec_types::{Grant, Identity};
 
 use super::OpenSession;
 use crate::Client;
@@ -9,7 +9,7 @@ use crate::outer_execution::SessionScope;
 /// The client or the code that opened a session.
 #[derive(Clone, Debug)]
 pub(crate) struct Opener {
-    principal: Principal,
+    identity: Identity,
     /// The scope of the code that opened it, if code did.
     scope: Option<SessionScope>,
     /// True if the session is the client's: opened by the client's own request, or by code that has
@@ -20,7 +20,7 @@ pub(crate) struct Opener {
 impl Opener {
     pub(crate) fn of(client: &Client) -> Opener {
         Opener {
-            principal: client.principal.clone(),
+            identity: client.identity().clone(),
             scope: client.scope().cloned(),
             is_client_owned: client.may(Grant::KeepSessions),
         }
@@ -36,17 +36,17 @@ impl Opener {
     }
 
     /// True if the requester is the opener: the same client by its own request, or the same code.
-    fn is_same_as(&self, client: &Client) -> bool {
-        self.principal == client.principal && self.scope.as_ref() == client.scope()
+    pub(super) fn is_same_as(&self, client: &Client) -> bool {
+        self.identity == *client.identity() && self.scope.as_ref() == client.scope()
     }
 
     /// True if the requester may use a session of this opener.
     ///
     /// THREAT[SES-7]: sessions of other principals do not exist for a client.
     /// THREAT[OWN-1]: nor do sessions that the code did not open, unless the user grants it.
-    pub(super) fn is_accessible_to(&self, client: &Client) -> bool {
-        let is_same_principal = self.principal == client.principal;
-        self.is_same_as(client) || is_same_principal && client.may(Grant::AllSessions)
+    pub(crate) fn is_accessible_to(&self, client: &Client) -> bool {
+        let is_same_identity = self.identity == *client.identity();
+        self.is_same_as(client) || is_same_identity && client.may(Grant::AllSessions)
     }
 }
 

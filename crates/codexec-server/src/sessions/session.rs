@@ -7,8 +7,10 @@ use codexec_types::{Language, SessionId};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::ended::EndReport;
 use super::recording::{RecordedCell, Recording};
 use super::{ClosedSession, NewSession, Opener, SessionError, SessionPermit, lock};
+use crate::Client;
 
 /// Maximum number of executions that wait for a session.
 const MAX_WAITING: usize = 64;
@@ -21,9 +23,14 @@ pub struct OpenSession {
     pub started: SystemTime,
     /// The host's pid of the worker's first process.
     pub pid: Option<i32>,
+    /// The user's directory that it works in.
+    pub(crate) working_dir: Option<PathBuf>,
+    /// Why the opener's earlier session with this name ended, if there was one.
+    replaces: Option<String>,
     /// The folder of its own packages.
     pub(crate) folder: PathBuf,
     pub(super) opener: Opener,
+    pub(super) end_report: EndReport,
     begun: Instant,
     run: Arc<tokio::sync::Mutex<Run>>,
     queue: Arc<Semaphore>,
@@ -70,7 +77,8 @@ pub(crate) struct SessionLease {
 
 impl OpenSession {
     pub(super) fn new(new_session: NewSession, run: Run) -> OpenSession {
-        let NewSession { id, opener, language, name, folder, permit } = new_session;
+        let NewSession { id, opener, language, name, working_dir, replaces, folder, permit } =
+            new_session;
         let now = (Instant::now(), SystemTime::now());
         OpenSession {
             id,
@@ -78,8 +86,11 @@ impl OpenSession {
             name,
             started: now.1,
             pid: run.pid(),
+            working_dir,
+            replaces,
             folder,
             opener,
+            end_report: EndReport::default(),
             begun: now.0,
             state: Mutex::new(SessionActivity {
                 last_used: now,
@@ -119,6 +130,18 @@ impl OpenSession {
         drop(state);
         let session = Arc::clone(self);
         Ok(SessionLease { session, run, number, is_done: false, _permit: permit })
+    }
+
+    /// Notes that this client is told of the session's end, unless it no longer waits for an answer.
+    pub(crate) fn note_end_reported(&self, client: &Client) {
+        if self.opener.is_same_as(client) && !client.cancel.is_cancelled() {
+            self.end_report.set();
+        }
+    }
+
+    /// True if the opener has been told that the session has ended.
+    pub(crate) fn is_end_reported(&self) -> bool {
+        self.end_report.is_set()
     }
 
     /// Returns the reason if the worker has ended before the session was closed.
@@ -204,6 +227,11 @@ impl OpenSession {
 }
 
 impl SessionLease {
+    /// For the first execution: returns why the opener's earlier session with this name ended.
+    pub(crate) fn replaces(&self) -> Option<String> {
+        self.session.replaces.clone().filter(|_| self.number == 1)
+    }
+
     /// Updates the session after an execution. Returns the reason if the session has ended.
     pub(crate) fn finish(mut self, cell: Option<RecordedCell>) -> Option<&'static str> {
         self.is_done = true;

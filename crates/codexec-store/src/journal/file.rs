@@ -2,15 +2,13 @@
 
 use std::{
     collections::HashSet,
-    fs::{File, OpenOptions},
+    fs::File,
     io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _},
-    os::unix::fs::{FileExt as _, OpenOptionsExt as _, PermissionsExt},
+    os::unix::fs::FileExt as _,
     path::{Path, PathBuf},
 };
 
-/// Flags against a symlink, or a pipe without a reader, in place of a log file.
-pub(super) const NO_FOLLOW: i32 =
-    nix::fcntl::OFlag::O_NOFOLLOW.union(nix::fcntl::OFlag::O_NONBLOCK).bits();
+use codexec_files::private_files;
 
 #[derive(Debug)]
 pub(super) struct LogFile {
@@ -24,18 +22,9 @@ impl LogFile {
     /// Opens a log file, and cuts off an incomplete last line, which was never acknowledged.
     pub(super) fn open(path: &Path) -> io::Result<LogFile> {
         let is_new = !path.try_exists()?;
-        let mut options = OpenOptions::new();
-        let file = options.read(true).append(true).create(true).mode(0o600);
-        let file = file.custom_flags(NO_FOLLOW).open(path)?;
-        let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            let text = format!("{} is not a regular file", path.display());
-            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
-        }
-        if metadata.permissions().mode() & 0o077 != 0 {
-            file.set_permissions(PermissionsExt::from_mode(0o600))?;
-        }
-        let mut log = LogFile { file, path: path.to_owned(), bytes: metadata.len(), is_new };
+        let file = private_files::open_to_append(path)?;
+        let bytes = file.metadata()?.len();
+        let mut log = LogFile { file, path: path.to_owned(), bytes, is_new };
         log.cut_torn_tail()?;
         Ok(log)
     }

@@ -2,13 +2,13 @@
 
 use std::{
     collections::HashSet,
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, BufRead as _, BufReader, BufWriter, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
 
-use super::file::NO_FOLLOW;
+use codexec_files::private_files;
+
 use crate::log_line;
 
 /// Removes the lines of these executions. The caller holds the folder's lock. Returns true if no
@@ -20,11 +20,11 @@ pub(crate) fn remove_lines(folder: &Path, name: &str, ids: &HashSet<String>) -> 
     if !is_regular_file(&path) {
         return Ok(false);
     }
-    let file = OpenOptions::new().read(true).custom_flags(NO_FOLLOW).open(&path)?;
+    let file = private_files::open_to_read(&path)?;
     let mut lines = BufReader::with_capacity(64 << 10, file);
     let temporary = folder.join(".pruned");
     let _ = fs::remove_file(&temporary);
-    let rest = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
+    let rest = private_files::create(&temporary)?;
     let mut rest = BufWriter::with_capacity(64 << 10, rest);
     let (mut left, mut dropped) = (0, 0);
     let mut line = Vec::new();

@@ -58,11 +58,11 @@ fn child_claims_and_waits_to_be_killed() {
     drop(folder.lock_opening().unwrap());
     let owner = folder.claim(BITS).unwrap();
     // Any child has all files of its parent until exec; this one keeps one open.
-    let open = || OpenOptions::new().write(true).open(&owner.path).unwrap();
+    let open = || fs::OpenOptions::new().write(true).open(&owner.path).unwrap();
     let mut child = Command::new("cat").stdout(open()).spawn().unwrap();
     // Closing our descriptor of the file above released the lock, so this takes it again.
     let file = open();
-    fcntl(&file, FcntlArg::F_SETLK(&exclusive_lock())).unwrap();
+    let _lock = ProcessLock::acquire(file).unwrap();
     println!("\nchild is ready");
     let _ = std::io::stdin().read(&mut [0]);
     child.wait().unwrap();

@@ -5,13 +5,10 @@ use rusqlite::Connection;
 
 use super::Store;
 use crate::{
-    SessionStart, StoreError,
+    PackageInstall, ReadScope, SessionQuery, SessionStart, StoreError,
     execution::SessionRecord,
-    sessions::{self, PackageInstall, SessionStartRow},
+    sessions::{self, PackageInstallRow, SessionStartRow},
 };
-
-/// The limit of [`Store::list_sessions`].
-const SESSIONS_MAX: u32 = 1_000;
 
 impl Store {
     pub async fn begin_session(&self, start: &SessionStart<'_>) -> Result<(), StoreError> {
@@ -24,16 +21,11 @@ impl Store {
 
     pub async fn record_package_install(
         &self,
-        session: &SessionId,
-        name: &str,
-        version: Option<&str>,
-        is_ok: bool,
-        at: SystemTime,
+        install: &PackageInstall<'_>,
     ) -> Result<(), StoreError> {
-        let (name, version) = (name.to_owned(), version.map(str::to_owned));
-        let install = PackageInstall { session: session.clone(), name, version, is_ok, at };
+        let row = PackageInstallRow::new(install);
         let owner = Arc::clone(&self.owner);
-        let written = self.write(0, move |conn| install.insert(conn, &owner)).await;
+        let written = self.write(0, move |conn| row.insert(conn, &owner)).await;
         self.log_thread.add_entry();
         written
     }
@@ -53,8 +45,13 @@ impl Store {
         written
     }
 
-    /// Lists the newest sessions, including ended ones; at most 1,000.
-    pub async fn list_sessions(&self, limit: u32) -> Result<Vec<SessionRecord>, StoreError> {
-        self.read(move |conn| sessions::list(conn, limit.min(SESSIONS_MAX))).await
+    /// Lists the sessions that the query and the scope describe.
+    pub async fn list_sessions(
+        &self,
+        query: SessionQuery,
+        scope: &ReadScope,
+    ) -> Result<Vec<SessionRecord>, StoreError> {
+        let (scope, owner) = (scope.clone(), Arc::clone(&self.owner));
+        self.read(move |conn| sessions::list(conn, &query, &scope, &owner)).await
     }
 }

@@ -8,13 +8,14 @@ use std::{
 };
 
 use codexec_types::{
-    AdmissionRequest, Admitted, Artifact, Crash, FileChanges, Grants, GuestOutput, Json, Language,
-    Limit, Limits, NotWritten, Outcome, Policy, Principal, RecordEnding, RequestOrigin,
-    RequestedLimits, Thrown, ThrownCode, ToolFilter,
+    AdmissionRequest, Admitted, Artifact, Crash, Edge, FileChanges, Grants, GuestOutput, Identity,
+    Json, Language, Limit, Limits, NotWritten, Outcome, Policy, Principal, RecordEnding,
+    RequestOrigin, RequestedLimits, Thrown, ThrownCode, TokenName, ToolFilter, ToolView,
 };
 
 mod admitted;
 mod full;
+mod identities;
 mod logs;
 mod retention;
 mod searches;
@@ -25,22 +26,27 @@ use tempfile::TempDir;
 use super::*;
 use crate::{CoarseStatus, ExecutionStatus};
 
+/// The scope of most tests.
+const ALL: ReadScope = ReadScope::Everyone;
 const CHILD: &str = "CODEXEC_STORE_TEST_CHILD";
 
 #[tokio::test]
 async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    assert_eq!(store.get(&id).await.unwrap(), None);
+    assert_eq!(store.get(&id, &ALL).await.unwrap(), None);
 
     begin(&store, &id, "6*7", at(5_000)).await.unwrap();
-    let begun = store.get(&id).await.unwrap().unwrap();
+    let begun = store.get(&id, &ALL).await.unwrap().unwrap();
     assert_eq!((begun.summary.status, begun.code.as_str()), (ExecutionStatus::Running, "6*7"));
-    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 1, total: 1 });
+    assert_eq!(
+        store.count_executions(&ALL).await.unwrap(),
+        ExecutionCounts { running: 1, total: 1 }
+    );
 
     let outcome = Outcome::Returned(Json::parse("42".to_owned()).unwrap());
     store.finish(&id, finish(RecordEnding::Outcome(&outcome))).await.unwrap();
-    let ended = store.get(&id).await.unwrap().unwrap();
+    let ended = store.get(&id, &ALL).await.unwrap().unwrap();
     let summary = ExecutionSummary {
         id,
         language: "typescript".to_owned(),
@@ -61,7 +67,7 @@ async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
         session: None,
         script: None,
     };
-    assert_eq!(store.list_recent(10).await.unwrap(), vec![summary.clone()]);
+    assert_eq!(store.list_recent(10, &ALL).await.unwrap(), vec![summary.clone()]);
     let whole = ExecutionRecord {
         summary,
         code: "6*7".to_owned(),
@@ -72,14 +78,18 @@ async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
         changes: FileChanges::default(),
         working_dir: None,
         context: RequestOrigin::default(),
-        principal: Some("local".to_owned()),
+        identity: Some(Identity::LocalUser),
+        edge: Some(Edge::Stdio),
         allowed_tools: Some(vec![vec!["*".to_owned()]]),
         grants: vec![],
         calls: vec![],
         packages: vec![],
     };
     assert_eq!(ended, whole);
-    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 1 });
+    assert_eq!(
+        store.count_executions(&ALL).await.unwrap(),
+        ExecutionCounts { running: 0, total: 1 }
+    );
 }
 
 #[tokio::test]
@@ -117,6 +127,7 @@ async fn changes_limits_and_images_are_stored() {
             created: vec![file("late")],
             ..FileChanges::default()
         })),
+        nested: None,
     };
     let outcome = Outcome::Exited { code: 3 };
     let finish = ExecutionEnd {
@@ -126,11 +137,11 @@ async fn changes_limits_and_images_are_stored() {
         ..finish(RecordEnding::Outcome(&outcome))
     };
     store.finish(&id, finish).await.unwrap();
-    let stored = store.get(&id).await.unwrap().unwrap();
+    let stored = store.get(&id, &ALL).await.unwrap().unwrap();
     assert_eq!(stored.changes, changes);
     assert_eq!(stored.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
     assert_eq!((stored.summary.exit_code, stored.summary.images), (Some(3), Some(1)));
-    assert_eq!(store.list_recent(1).await.unwrap(), [stored.summary]);
+    assert_eq!(store.list_recent(1, &ALL).await.unwrap(), [stored.summary]);
 }
 
 /// Migrates a database of the first release.
@@ -147,16 +158,19 @@ async fn an_older_database_is_migrated() {
     old.pragma_update(None, "user_version", 1).unwrap();
     drop(old);
     let store = Store::open(&path, Durability::Process).await.unwrap();
-    let stored = store.get(&id).await.unwrap().unwrap();
+    let stored = store.get(&id, &ALL).await.unwrap().unwrap();
     let output = stored.written.as_ref().map(GuestOutput::text);
     assert_eq!((output, &stored.changes), (Some("hi"), &NOTHING));
     assert_eq!((&stored.allowed_tools, &stored.grants), (&None, &vec![]));
+    assert_eq!((&stored.identity, stored.edge), (&Some(Identity::LocalUser), None));
+    let is_visible = async |identity| store.contains(&id, &ReadScope::Of(identity)).await.unwrap();
+    assert!(is_visible(Identity::LocalUser).await && !is_visible(token("ann")).await);
     let summary = stored.summary;
     assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
     let id = ExecutionId::from_bits(2);
     begin(&store, &id, "1", at(0)).await.unwrap();
     store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
-    assert_eq!(store.get(&id).await.unwrap().unwrap().summary.images, Some(2));
+    assert_eq!(store.get(&id, &ALL).await.unwrap().unwrap().summary.images, Some(2));
 }
 
 #[tokio::test]
@@ -201,7 +215,10 @@ async fn concurrent_servers_share_a_database() {
         server.await.unwrap().unwrap();
     }
     let store = Store::open(&path, Durability::Process).await.unwrap();
-    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 200 });
+    assert_eq!(
+        store.count_executions(&ALL).await.unwrap(),
+        ExecutionCounts { running: 0, total: 200 }
+    );
     for name in ["codexec.db", "codexec.db-wal", "codexec.db-shm"] {
         let mode = fs::metadata(folder.path().join(name)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600, "{name}");
@@ -218,17 +235,17 @@ async fn running_executions_of_a_killed_server_are_interrupted() {
     begin(&store, &ours, "1", at(0)).await.unwrap();
 
     assert_eq!(store.interrupt_leftovers(at(0)).await.unwrap(), 0, "it lives");
-    assert_eq!(store.count_executions().await.unwrap().running, 2);
+    assert_eq!(store.count_executions(&ALL).await.unwrap().running, 2);
     child.kill().unwrap();
     child.wait().unwrap();
     assert_eq!(store.interrupt_leftovers(at(9_000)).await.unwrap(), 1);
 
-    let orphan = store.get(&ExecutionId::from_bits(77)).await.unwrap().unwrap().summary;
+    let orphan = store.get(&ExecutionId::from_bits(77), &ALL).await.unwrap().unwrap().summary;
     assert_eq!(
         (orphan.status, orphan.error_code.as_deref(), orphan.ended),
         (ExecutionStatus::Failed, Some("interrupted"), Some(at(9_000)))
     );
-    let ours = store.get(&ours).await.unwrap().unwrap().summary;
+    let ours = store.get(&ours, &ALL).await.unwrap().unwrap().summary;
     assert_eq!(ours.status, ExecutionStatus::Running);
     let locks = fs::read_dir(folder.path().join("owners")).unwrap();
     let locks = locks.filter(|file| file.as_ref().unwrap().path().extension().is_some());
@@ -260,7 +277,7 @@ async fn a_dropped_store_releases_its_executions_and_ends_its_thread() {
     while second.interrupt_leftovers(at(0)).await.unwrap() == 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(second.count_executions().await.unwrap().running, 0);
+    assert_eq!(second.count_executions(&ALL).await.unwrap().running, 0);
 }
 
 #[tokio::test]
@@ -291,7 +308,7 @@ async fn a_newer_schema_is_refused() {
         err.to_string(),
         format!(
             "the database {path} has schema version 99, but this codexec supports versions up to \
-             4; update codexec, or choose another CODEXEC_HOME"
+             5; update codexec, or choose another CODEXEC_HOME"
         )
     );
 }
@@ -327,7 +344,7 @@ async fn ending(ending: RecordEnding<'_>) -> String {
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
     store.finish(&id, finish(ending)).await.unwrap();
-    let summary = store.get(&id).await.unwrap().unwrap().summary;
+    let summary = store.get(&id, &ALL).await.unwrap().unwrap().summary;
     let (code, message) = (summary.error_code, summary.message);
     let word = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     format!("{} {} {}", summary.status.name(), word(code), word(message))
@@ -374,6 +391,7 @@ static NOTHING: FileChanges = FileChanges {
     conflicts: vec![],
     left_out: 0,
     between_cells: None,
+    nested: None,
 };
 
 /// Opens a store in a new temporary folder.
@@ -398,7 +416,16 @@ async fn begin_admitted(
     admitted: &Admitted,
     started: SystemTime,
 ) -> Result<(), StoreError> {
-    let (context, principal) = (RequestOrigin::default(), Principal::local());
+    begin_by(store, id, admitted, (started, &local())).await
+}
+
+async fn begin_by(
+    store: &Store,
+    id: &ExecutionId,
+    admitted: &Admitted,
+    (started, principal): (SystemTime, &Principal),
+) -> Result<(), StoreError> {
+    let context = RequestOrigin::default();
     let begin = ExecutionStart {
         id,
         admitted,
@@ -406,13 +433,13 @@ async fn begin_admitted(
         session: None,
         script: None,
         context: &context,
-        principal: &principal,
+        principal,
     };
     store.begin(begin).await
 }
 
 fn admitted(code: &str) -> Admitted {
-    policy().admit(admitted_request(code), &[]).unwrap()
+    policy().admit(admitted_request(code), &[], None).unwrap()
 }
 
 fn admitted_request(code: &str) -> AdmissionRequest {
@@ -423,6 +450,7 @@ fn admitted_request(code: &str) -> AdmissionRequest {
         input: Json::null(),
         working_dir: None,
         asked: RequestedLimits::default(),
+        view: ToolView::default(),
     }
 }
 
@@ -437,6 +465,14 @@ fn policy() -> Policy {
         grants: Grants::default(),
         files: codexec_types::WorkingDirPolicy::default(),
     }
+}
+
+fn local() -> Principal {
+    Principal::new(Identity::LocalUser, Edge::Stdio)
+}
+
+fn token(name: &str) -> Identity {
+    Identity::Token(TokenName::new(name).unwrap())
 }
 
 fn at(ms: u64) -> SystemTime {

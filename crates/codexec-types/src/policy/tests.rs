@@ -22,12 +22,13 @@ fn request(code: &str) -> AdmissionRequest {
         input: Json::null(),
         working_dir: None,
         asked: RequestedLimits::default(),
+        view: ToolView::default(),
     }
 }
 
 #[track_caller]
 fn refused(request: AdmissionRequest, expected: &str) {
-    let refusal = policy().admit(request, &[]).expect_err("refused");
+    let refusal = policy().admit(request, &[], None).expect_err("refused");
     assert_eq!(refusal.to_string(), expected);
 }
 
@@ -54,21 +55,21 @@ fn every_refusal_names_the_field_and_what_is_allowed() {
 
 #[test]
 fn the_policy_fills_in_what_the_request_leaves_out() {
-    let admitted = policy().admit(request("1"), &[]).expect("admitted");
+    let admitted = policy().admit(request("1"), &[], None).expect("admitted");
     assert_eq!(admitted.limits(), Limits::DEFAULT);
-    assert_eq!(admitted.tools(), &ToolFilter::all());
+    assert_eq!(admitted.reach().callable(), &ToolFilter::all());
 }
 
 #[test]
 fn an_empty_list_in_the_request_denies_everything() {
     let mut none = request("1");
     none.asked.allowed_tools = Some(vec![]);
-    let admitted = policy().admit(none, &[]).expect("admitted");
-    assert!(!admitted.tools().allows_server("fake"));
+    let admitted = policy().admit(none, &[], None).expect("admitted");
+    assert!(!admitted.reach().callable().allows_server("fake"));
     let mut no_servers = request("1");
     no_servers.asked.allowed_servers = Some(vec![]);
-    let admitted = policy().admit(no_servers, &[]).expect("admitted");
-    assert!(!admitted.tools().allows_server("fake"));
+    let admitted = policy().admit(no_servers, &[], None).expect("admitted");
+    assert!(!admitted.reach().callable().allows_server("fake"));
 }
 
 fn in_dir(language: Language, path: &str) -> AdmissionRequest {
@@ -87,7 +88,7 @@ fn with_files() -> Policy {
 
 #[track_caller]
 fn dir_refused(policy: &Policy, request: AdmissionRequest, code: &str, expected: &str) {
-    let refusal = policy.admit(request, &[]).expect_err("refused");
+    let refusal = policy.admit(request, &[], None).expect_err("refused");
     assert_eq!((refusal.code(), refusal.to_string().as_str()), (code, expected));
 }
 
@@ -138,29 +139,12 @@ fn an_allowed_working_dir_is_admitted_unchanged() {
         policy.files.is_writable = is_writable;
         let request = in_dir(language, "/home/ann/work/project");
         let found = request.working_dir.clone().expect("set above");
-        let admitted = policy.admit(request, &[]).expect("admitted");
+        let admitted = policy.admit(request, &[], None).expect("admitted");
         let allowed = "/home/ann/work".into();
         assert_eq!(admitted.working_dir(), Some(&WorkingDir { found, is_writable, allowed }));
     }
-    let admitted = policy.admit(request("1"), &[]).expect("admitted");
+    let admitted = policy.admit(request("1"), &[], None).expect("admitted");
     assert_eq!(admitted.working_dir(), None);
-}
-
-#[test]
-fn visible_tools_can_be_more_than_callable_tools() {
-    let asked = RequestedLimits { allowed_servers: Some(Vec::new()), ..RequestedLimits::default() };
-    let nothing = AdmissionRequest { asked, ..request("1") };
-    let narrow = policy().admit(nothing.clone(), &[]).expect("admitted");
-    assert_eq!(narrow.visible_tools(), narrow.tools());
-    let wide =
-        policy().admit(nothing, &[]).expect("admitted").with_visible_tools(ToolFilter::all());
-    assert!(wide.visible_tools().allows_server("github"));
-    assert!(!wide.tools().allows_server("github"));
-    // Inside another execution, no more than that one.
-    let inner =
-        wide.limited_to(&ToolFilter::only(vec![ToolPattern::server("time")]), Duration::MAX);
-    assert!(inner.visible_tools().allows_server("time"));
-    assert!(!inner.visible_tools().allows_server("github"));
 }
 
 /// Returns the grants that a policy with `may` gives a request with these tools.
@@ -168,8 +152,9 @@ fn granted(may: &[Grant], allowed_tools: Option<&[&str]>) -> Vec<&'static str> {
     let policy = Policy { grants: may.iter().copied().collect(), ..policy() };
     let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
     let asked = RequestedLimits { allowed_tools, ..RequestedLimits::default() };
-    let admitted = policy.admit(AdmissionRequest { asked, ..request("1") }, &[]).expect("admitted");
-    admitted.grants().iter().map(Grant::name).collect()
+    let admitted =
+        policy.admit(AdmissionRequest { asked, ..request("1") }, &[], None).expect("admitted");
+    admitted.reach().grants().iter().map(Grant::name).collect()
 }
 
 #[test]
@@ -195,11 +180,13 @@ fn own_4_nested_code_has_the_grants_of_its_outer_code() {
         let allowed_tools = allowed_tools.map(|list| list.iter().map(|&p| p.to_owned()).collect());
         let asked =
             RequestedLimits { allowed_tools, tool_calls: Some(7), ..RequestedLimits::default() };
-        let admitted =
-            policy().admit(AdmissionRequest { asked, ..request("1") }, &[]).expect("admitted");
-        let admitted = admitted.started_by_code(5, outer.iter().copied().collect());
+        let outer = Policy { grants: outer.iter().copied().collect(), ..policy() };
+        let outer = outer.admit(request("1"), &[], None).expect("admitted");
+        let outer = OuterLimits { reach: outer.reach(), wall: Duration::MAX, tool_calls: 5 };
+        let inner = AdmissionRequest { asked, ..request("1") };
+        let admitted = policy().admit(inner, &[], Some(outer)).expect("admitted");
         assert_eq!(admitted.limits().tool_calls, 5);
-        admitted.grants().iter().map(Grant::name).collect::<Vec<_>>()
+        admitted.reach().grants().iter().map(Grant::name).collect::<Vec<_>>()
     };
     assert_eq!(inner(&[], Some(&["*", "codexec.logs.all"])), [""; 0]);
     assert_eq!(inner(&[Grant::AllLogs], None), ["logs.all"]);

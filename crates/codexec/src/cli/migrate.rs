@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use codexec_server::Toolset;
+use codexec_compat::Seed;
 
 #[derive(Debug, Args)]
 pub(crate) struct MigrateArgs {
@@ -32,12 +32,12 @@ pub(crate) enum SeedArg {
 }
 
 impl SeedArg {
-    pub(crate) fn toolset(self) -> Toolset {
+    pub(crate) fn seed(self) -> Seed {
         match self {
-            SeedArg::CodeExecutor => Toolset::CodeExecutor,
-            SeedArg::Codexec => Toolset::Codexec,
-            SeedArg::CodeExecutionMode => Toolset::CodeExecutionMode,
-            SeedArg::Mcpproxy => Toolset::Mcpproxy,
+            SeedArg::CodeExecutor => Seed::CodeExecutor,
+            SeedArg::Codexec => Seed::Codexec,
+            SeedArg::CodeExecutionMode => Seed::CodeExecutionMode,
+            SeedArg::Mcpproxy => Seed::Mcpproxy,
         }
     }
 }

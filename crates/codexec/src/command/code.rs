@@ -5,7 +5,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_server::{Client, CodeExecutionStatus, NamedScript};
+use codexec_compat::{CodeExecutionStatus, McpproxyTools, NamedScript};
+use codexec_server::Client;
 use codexec_types::Language;
 use serde_json::{Map, Value, json};
 
@@ -28,10 +29,11 @@ pub(super) async fn run(parts: Parts, args: CodeCommand) -> anyhow::Result<ExitC
 /// Runs the code. Stdout gets only the JSON, the output of the code goes to stderr.
 async fn exec(parts: Parts, args: CodeExecArgs) -> anyhow::Result<ExitCode> {
     let arguments = build_arguments(args)?;
-    let app = parts.build_app()?;
-    let mut client = Client::local();
-    client.takes_all = true;
-    let executed = run_with_progress(&client, app.code_execution(arguments, &client)).await;
+    let mcpproxy = McpproxyTools::new(parts.config.seeds.proxy.clone());
+    let (app, connection) = parts.build_app()?;
+    let client = Client::new(connection);
+    let execution = mcpproxy.code_execution(&app, arguments, &client);
+    let executed = run_with_progress(&client, execution).await;
     app.shutdown().await;
     if !executed.output.is_empty() {
         writeln!(std::io::stderr(), "{}", executed.output)?;
@@ -103,8 +105,9 @@ fn parse_object(text: &str) -> anyhow::Result<Value> {
 }
 
 async fn list_scripts(parts: Parts, as_json: bool) -> anyhow::Result<ExitCode> {
-    let app = parts.build_app()?;
-    let scripts = app.code_scripts().await;
+    let mcpproxy = McpproxyTools::new(parts.config.seeds.proxy.clone());
+    let (app, _) = parts.build_app()?;
+    let scripts = mcpproxy.code_scripts(&app).await;
     app.shutdown().await;
     if as_json {
         let scripts: Vec<Value> = scripts.iter().map(to_json).collect();

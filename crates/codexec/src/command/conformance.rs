@@ -9,11 +9,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::{
-    Gateway, GatewaySettings, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerConfig,
-    ServerState, TransportConfig, TypingsLanguage, login,
+use codexec_gateway::{Gateway, GatewaySettings, ServerState, login};
+use codexec_mcp_config::{
+    OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerConfig, TransportConfig,
 };
 use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFilter};
+use codexec_typings::TypingsLanguage;
 use serde_json::{Map, Value, json};
 
 use crate::env;
@@ -55,7 +56,7 @@ fn server_config(url: &str, context: &Value) -> anyhow::Result<ServerConfig> {
         name: ServerName::new(&format!("conformance-{}", std::process::id()))?,
         transport: TransportConfig::Remote(remote),
         source: PathBuf::new(),
-        narrow: codexec_gateway::ServerOptions::default(),
+        narrow: codexec_mcp_config::ServerOptions::default(),
     })
 }
 

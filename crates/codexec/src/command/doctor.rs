@@ -3,14 +3,13 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use codexec_exec::{ExecError, Workers, list_interpreters};
-use codexec_gateway::ProblemEffect;
+use codexec_mcp_config::ProblemEffect;
 use codexec_sandbox::{EscapeAttempt, Layer, Posture};
 use codexec_types::{Language, ServerName};
 use serde_json::{Value, json};
 
 use super::servers::explain_waiting;
 use crate::parts::Parts;
-use crate::servers::waiting_names;
 
 /// The result of building a sandbox and trying to escape from it.
 struct Diagnosis {
@@ -169,7 +168,7 @@ fn print_json(parts: &Parts, diagnosis: &Diagnosis, is_well: bool) -> anyhow::Re
         "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": diagnosis.attempts},
         "languages": languages,
         "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
-        "waiting": waiting_names(&parts.named_servers),
+        "waiting": parts.named_servers.waiting_names(),
         "refused": parts.gateway.list_start_refusals().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>(),
         "problems": parts.named_servers.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
     });

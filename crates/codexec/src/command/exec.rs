@@ -15,15 +15,12 @@ use super::progress::run_with_progress;
 use crate::cli::ExecArgs;
 use crate::parts::Parts;
 
-/// No limit: output on a terminal costs no agent's context.
-const UNLIMITED: TextBudget = TextBudget { chars: usize::MAX, head: 0, tail: 0 };
-
 pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<ExitCode> {
     let (as_json, script) = (args.json, args.script.clone());
     let request = build_request(args)?;
     parts.allow_working_dir(request.working_dir.clone());
-    let app = parts.build_app()?;
-    let client = Client::local();
+    let (app, connection) = parts.build_app()?;
+    let client = Client::new(connection);
     let running = async {
         match script {
             Some(name) => {
@@ -45,7 +42,7 @@ pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<Exit
     if as_json {
         writeln!(std::io::stdout(), "{}", to_json(&execution))?;
     } else {
-        let text = render_reply(&execution, UNLIMITED).text;
+        let text = render_reply(&execution, TextBudget::UNLIMITED).text;
         if is_fine {
             writeln!(std::io::stdout(), "{text}")?;
         } else {

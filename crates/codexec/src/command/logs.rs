@@ -1,6 +1,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
 use super::own_functions::OwnFunctions;
@@ -15,7 +16,8 @@ pub(super) async fn run(parts: Parts, args: LogsArgs) -> anyhow::Result<ExitCode
     match args.command {
         Some(LogsCommand::Show(args)) => {
             let args_json = json!({"execution_id": args.id});
-            own.call_and_print("get_execution_log", args_json, args.json, print_whole).await
+            own.call_and_print(OwnFunction::GetExecutionLog, args_json, args.json, print_whole)
+                .await
         }
         None => search(own, args.search).await,
     }
@@ -35,7 +37,7 @@ async fn search(own: OwnFunctions, args: SearchArgs) -> anyhow::Result<ExitCode>
         "offset": args.offset,
     });
     let offset = args.offset;
-    own.call_and_print("search_execution_logs", args_json, args.json, move |page| {
+    own.call_and_print(OwnFunction::SearchExecutionLogs, args_json, args.json, move |page| {
         print_page(page, offset)
     })
     .await

@@ -4,9 +4,11 @@ mod option_names;
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::sync::Arc;
 
+use codexec_functions::OwnFunction;
 use codexec_server::own::{OwnFunctionError, OwnFunctionResult};
-use codexec_server::{App, Client};
+use codexec_server::{App, Client, Connection};
 use serde_json::{Map, Value};
 
 use self::option_names::use_option_names;
@@ -16,6 +18,7 @@ use crate::parts::Parts;
 /// Calls own functions on behalf of the user.
 pub(super) struct OwnFunctions {
     pub(super) app: App,
+    connection: Arc<Connection>,
 }
 
 /// The error of an own function, with option names instead of field names.
@@ -27,17 +30,17 @@ pub(super) struct FunctionError {
 
 impl OwnFunctions {
     pub(super) fn new(parts: Parts) -> anyhow::Result<OwnFunctions> {
-        Ok(OwnFunctions { app: parts.build_app()? })
+        let (app, connection) = parts.build_app()?;
+        Ok(OwnFunctions { app, connection })
     }
 
     /// Calls a function. Null arguments are left out.
     pub(super) async fn call(
         &self,
-        name: &str,
+        function: OwnFunction,
         args: Value,
     ) -> Result<OwnFunctionResult, FunctionError> {
-        let mut client = Client::local();
-        client.takes_all = true;
+        let client = Client::new(Arc::clone(&self.connection));
         let args: Map<String, Value> = match args {
             Value::Object(args) => args,
             Value::Null
@@ -47,7 +50,7 @@ impl OwnFunctions {
             | Value::Array(_) => Map::new(),
         };
         let args = args.into_iter().filter(|(_, value)| !value.is_null()).collect();
-        run_with_progress(&client, self.app.call_own_function(name, args, &client))
+        run_with_progress(&client, self.app.call_own_function(function, args, &client))
             .await
             .map_err(|error| FunctionError::new(&error))
     }
@@ -55,12 +58,12 @@ impl OwnFunctions {
     /// Calls the one function of a command, and prints the result with `show` or as JSON.
     pub(super) async fn call_and_print(
         self,
-        name: &str,
+        function: OwnFunction,
         args: Value,
         as_json: bool,
         show: impl FnOnce(&Value) -> anyhow::Result<ExitCode>,
     ) -> anyhow::Result<ExitCode> {
-        let result = self.call(name, args).await;
+        let result = self.call(function, args).await;
         self.app.shutdown().await;
         let owned = match result {
             Ok(owned) => owned,

@@ -1,6 +1,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
 use super::own_functions::OwnFunctions;
@@ -18,7 +19,7 @@ pub(super) async fn run(parts: Parts, args: PackagesCommand) -> anyhow::Result<E
         }
         PackagesCommand::List(args) => {
             let args_json = json!({"language": args.language});
-            own.call_and_print("list_packages", args_json, args.json, print_list).await
+            own.call_and_print(OwnFunction::ListPackages, args_json, args.json, print_list).await
         }
     }
 }
@@ -28,7 +29,7 @@ async fn install(own: &OwnFunctions, args: InstallArgs) -> anyhow::Result<ExitCo
     for package in args.packages {
         writeln!(std::io::stderr(), "installing {} ..", one_line(&package, 100))?;
         let args_json = json!({"package": package, "language": args.language});
-        let value = match own.call("install_package", args_json).await {
+        let value = match own.call(OwnFunction::InstallPackage, args_json).await {
             Ok(owned) => owned.value,
             Err(error) => return error.exit_code(),
         };

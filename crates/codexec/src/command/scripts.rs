@@ -6,6 +6,7 @@ mod save;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
 use super::own_functions::OwnFunctions;
@@ -23,32 +24,39 @@ pub(super) async fn run(parts: Parts, args: ScriptsCommand) -> anyhow::Result<Ex
                 "offset": args.offset,
             });
             OwnFunctions::new(parts)?
-                .call_and_print("list_scripts", args_json, args.json, print_list)
+                .call_and_print(OwnFunction::ListScripts, args_json, args.json, print_list)
                 .await
         }
         ScriptsCommand::Search(args) => {
             let args_json = json!({"query": args.query.join(" "), "limit": args.limit});
             OwnFunctions::new(parts)?
-                .call_and_print("search_scripts", args_json, args.json, print_matches)
+                .call_and_print(OwnFunction::SearchScripts, args_json, args.json, print_matches)
                 .await
         }
         ScriptsCommand::Show(args) => {
             let args_json = json!({"name": args.name, "version": args.version});
             let as_json = args.json;
             let print = move |script: &Value| print_script(script, &args);
-            OwnFunctions::new(parts)?.call_and_print("get_script", args_json, as_json, print).await
+            OwnFunctions::new(parts)?
+                .call_and_print(OwnFunction::GetScript, args_json, as_json, print)
+                .await
         }
         ScriptsCommand::Delete(args) => {
             let print_nothing = |_: &Value| Ok(ExitCode::SUCCESS);
             let args_json = json!({"name": args.name});
             OwnFunctions::new(parts)?
-                .call_and_print("delete_script", args_json, args.json, print_nothing)
+                .call_and_print(OwnFunction::DeleteScript, args_json, args.json, print_nothing)
                 .await
         }
         ScriptsCommand::Versions(args) => {
             let args_json = json!({"name": args.name});
             OwnFunctions::new(parts)?
-                .call_and_print("list_script_versions", args_json, args.json, print_versions)
+                .call_and_print(
+                    OwnFunction::ListScriptVersions,
+                    args_json,
+                    args.json,
+                    print_versions,
+                )
                 .await
         }
         ScriptsCommand::Save(args) => save::run(parts, args).await,

@@ -8,8 +8,7 @@ use tokio_util::sync::CancellationToken;
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
-    let toolsets = parts.toolsets.clone();
-    let (app, reloader) = parts.build_app_and_reloader()?;
+    let (app, connection, reloader) = parts.build_server()?;
     let app = Arc::new(app);
     let preload = app.gateway.load_saved_lists();
     let stop = CancellationToken::new();
@@ -30,7 +29,7 @@ pub(super) async fn run(parts: Parts) -> anyhow::Result<ExitCode> {
     });
     let follow = tokio::spawn(reloader.follow(Arc::clone(&app)));
     let served = tokio::select! {
-        served = mcp::serve_stdio(Arc::clone(&app), toolsets, stop.clone()) => served,
+        served = mcp::serve_stdio(Arc::clone(&app), connection, stop.clone()) => served,
         _ = terminate.recv() => Ok(()),
         _ = interrupt.recv() => Ok(()),
     };

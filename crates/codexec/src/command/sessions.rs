@@ -6,6 +6,7 @@ mod open;
 use std::io::Write as _;
 use std::process::ExitCode;
 
+use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
 use super::own_functions::OwnFunctions;
@@ -18,7 +19,7 @@ pub(super) async fn run(parts: Parts, args: SessionsCommand) -> anyhow::Result<E
         SessionsCommand::List(args) => {
             let args_json = json!({"limit": args.limit});
             OwnFunctions::new(parts)?
-                .call_and_print("session_history", args_json, args.json, print_list)
+                .call_and_print(OwnFunction::SessionHistory, args_json, args.json, print_list)
                 .await
         }
         SessionsCommand::Open(args) => open::run(parts, args).await,

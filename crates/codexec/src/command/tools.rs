@@ -3,13 +3,13 @@ mod stats;
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use codexec_gateway::{SearchQuery, ServerState, ToolInfo, TypingsLanguage};
+use codexec_gateway::{SearchQuery, ServerState, ToolInfo};
 use codexec_server::render_tool;
 use codexec_types::{CallCode, ServerName, ToolKind};
+use codexec_typings::TypingsLanguage;
 
 use crate::cli::{FormArg, ToolsCommand};
 use crate::parts::Parts;
-use crate::servers::waiting_names;
 
 pub(super) async fn run(parts: &Parts, args: ToolsCommand) -> anyhow::Result<ExitCode> {
     let code = execute(parts, args).await;
@@ -103,7 +103,7 @@ fn print(tools: &[ToolInfo], json: bool) -> anyhow::Result<()> {
 
 /// Warns about servers whose tools are missing or outdated in the list.
 fn warn_about_servers(parts: &Parts) -> std::io::Result<()> {
-    for name in waiting_names(&parts.named_servers) {
+    for name in parts.named_servers.waiting_names() {
         writeln!(
             std::io::stderr(),
             "server {name}: waiting for approval; review it with `codexec servers approve {name}`"

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use codexec_gateway::{ConfigOwner, GatewaySettings, ProjectServers, TrustMode};
+use codexec_gateway::GatewaySettings;
+use codexec_mcp_config::{ConfigOwner, DiscoverySettings, ProjectServers, TrustMode};
 
 use super::{ConfigError, file, limits::within};
 
@@ -17,14 +18,6 @@ pub(crate) struct UpstreamDefaults {
     queue: usize,
     queue_wait: Duration,
     trust: TrustMode,
-}
-
-/// The clients whose files are searched for servers.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct DiscoverySettings {
-    pub(crate) clients: Vec<ConfigOwner>,
-    pub(crate) has_project_files: bool,
-    pub(crate) project_servers: ProjectServers,
 }
 
 const HOUR_MS: u64 = 3_600_000;

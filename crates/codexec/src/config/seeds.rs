@@ -1,15 +1,10 @@
-//! Settings for the four seeds, the systems that codexec replaces. `config.toml` has a section for
-//! three of them; the submodules translate a seed's own settings into codexec's.
-
-pub(crate) mod inherited;
-pub(crate) mod settings_files;
-pub(crate) mod table;
-pub(crate) mod value_format;
+//! The sections of `config.toml` for toolsets of other systems.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use codexec_server::{BridgeSettings, ExecutorSettings, OutputMode, ProxySettings, Seeds};
+use codexec_compat::settings::Seeds;
+use codexec_compat::{BridgeSettings, ExecutorSettings, OutputMode, ProxySettings};
 use codexec_types::ToolPattern;
 
 use super::{

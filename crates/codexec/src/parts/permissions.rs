@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use anyhow::bail;
-use codexec_gateway::Exposure;
+use codexec_files::Exposure;
 use codexec_types::GuestPaths;
 
 /// THREAT[CFG-9]: anybody who can write to the state directory can approve servers and lower the

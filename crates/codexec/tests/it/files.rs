@@ -87,6 +87,26 @@ fn files_are_their_owners_as_before() {
     assert_eq!(owner("new"), owner("private"));
 }
 
+/// Only root can give a file to a group without being in it.
+#[test]
+fn a_file_of_another_group_can_be_read_but_not_changed() {
+    use std::os::unix::fs::MetadataExt as _;
+    let mut project = Project::new("");
+    for name in ["plain", "shared"] {
+        project.write(name, "old\n");
+    }
+    if std::os::unix::fs::chown(project.path("shared"), None, Some(54_321)).is_err() {
+        assert!(!crate::attacks::host::is_root(), "root can");
+        return;
+    }
+    project.bash("cat shared; echo new >> plain; echo new >> shared").failed();
+    assert_eq!(
+        (project.text("plain"), project.text("shared")),
+        ("old\nnew\n".into(), "old\n".into())
+    );
+    assert_eq!(fs::metadata(project.path("shared")).expect("there").gid(), 54_321);
+}
+
 #[test]
 fn what_the_policy_calls_read_only_is() {
     let mut project = Project::new("writable = false\n");
@@ -298,15 +318,17 @@ fn fil_5_a_folder_that_another_run_replaced_by_a_link_is_not_followed() {
 #[test]
 fn fil_6_what_is_exchanged_while_it_is_collected_is_not_followed() {
     let mut project = Project::new("");
-    let swap = "import os, threading, shutil\n\
+    // The names are those of files in /etc, and change every time, so that they are copied.
+    let swap = "import os, threading, time\n\
         os.makedirs('d', exist_ok=True)\n\
-        for n in range(50): open(f'd/f{n}', 'w').write('x')\n\
         def swap():\n    \
             while True:\n        \
-                try:\n            \
-                    os.rename('d', 'e'); os.symlink('/etc', 'd'); os.unlink('d')\n            \
-                    os.mkfifo('d'); os.unlink('d'); os.rename('e', 'd')\n        \
-                except OSError: pass\n\
+                for name in ('passwd', 'group'): open('d/' + name, 'a').write('x')\n        \
+                time.sleep(0.0003)\n        \
+                os.rename('d', 'e'); os.symlink('/etc', 'd'); time.sleep(0.0003)\n        \
+                os.unlink('d'); os.mkfifo('d'); os.unlink('d'); os.rename('e', 'd')\n        \
+                os.unlink('d/group'); os.mkfifo('d/group'); time.sleep(0.0003)\n        \
+                os.unlink('d/group')\n\
         threading.Thread(target=swap, daemon=True).start()";
     let mut session = |code: &str| {
         let arguments = json!({"language": "python", "code": code, "session": "s"});

@@ -15,7 +15,7 @@ use std::time::Duration;
 use codexec_exec::{PythonSettings, Run, SessionEnd, Settings, Workers};
 use codexec_types::{
     AdmissionRequest, Admitted, AskAnswer, Grants, Json, Language, Limits, Outcome, OutputStream,
-    Policy, RequestedLimits, RunEvent, ToolFilter, WorkingDirPolicy,
+    Policy, RequestedLimits, RunEvent, ToolFilter, ToolView, WorkingDirPolicy,
 };
 
 use tokio::runtime::Runtime;
@@ -138,11 +138,12 @@ fn request(language: Language, code: &str) -> AdmissionRequest {
         args,
         working_dir: None,
         asked: RequestedLimits::default(),
+        view: ToolView::default(),
     }
 }
 
 fn admitted(policy: &Policy, language: Language, code: &str) -> Admitted {
-    policy.admit(request(language, code), &[]).expect("admitted")
+    policy.admit(request(language, code), &[], None).expect("admitted")
 }
 
 impl Session {
@@ -152,7 +153,7 @@ impl Session {
 
     async fn with(workers: &Workers, policy: &Policy, opening: AdmissionRequest) -> Session {
         let (language, policy) = (opening.language, policy.clone());
-        let opening = policy.admit_session(opening, &[]).expect("admitted");
+        let opening = policy.admit_session(opening, &[], None).expect("admitted");
         let [keep, packages] = [(); 2].map(|()| tempfile::tempdir().expect("a directory"));
         let path = packages.path().canonicalize().expect("a path");
         let run = workers.open_session(&opening, Vec::new(), Some(path)).await.expect("a session");
@@ -209,9 +210,10 @@ impl Session {
             input: input.unwrap_or_else(Json::null),
             args: with.args.iter().map(|arg| (*arg).to_owned()).collect(),
             asked: RequestedLimits { wall: Some(with.wall), ..RequestedLimits::default() },
+            view: ToolView::default(),
             ..request(self.language, code)
         };
-        let cell = self.policy.admit(request, &[]).expect("admitted");
+        let cell = self.policy.admit(request, &[], None).expect("admitted");
         self.run.send(&cell, self.number).expect("an open session");
         self.end().await
     }

@@ -15,6 +15,9 @@ const LINGER: Duration = Duration::from_secs(25);
 /// What the server's memory may have grown by: allocators keep what they had.
 const GROWTH_KIB: u64 = 24 << 10;
 
+/// A server in which nothing has changed for so long starts nothing.
+const SETTLED: Duration = Duration::from_secs(1);
+
 /// One for each slot that there can be; they are used again.
 const GROUPS: usize = 32;
 
@@ -49,6 +52,21 @@ fn left(client: &Client) -> Left {
     }
 }
 
+/// Waits until the server has started the workers that it keeps ready, and returns what there is of
+/// it then.
+fn settle(client: &Client) -> Left {
+    let (mut last, mut since) = (left(client), Instant::now());
+    let is_settled = within(LINGER, || {
+        let now = left(client);
+        if now != last {
+            (last, since) = (now, Instant::now());
+        }
+        since.elapsed() >= SETTLED
+    });
+    assert!(is_settled, "{last:?}");
+    last
+}
+
 fn client(settings: &str) -> Client {
     let mut client = Client::with(&json!({}), |command| configure(command, settings));
     // The first of each language starts what all others share.
@@ -81,7 +99,7 @@ fn is_as_before(client: &Client, before: &Left, kib: u64) {
 #[test]
 fn a_thousand_executions_leave_nothing() {
     let mut client = client("[workers]\nwarm = 2\nmax = 8\n");
-    let before = left(&client);
+    let before = settle(&client);
     let begun = Instant::now();
     let mut kib = 0;
     for round in 0..1000 {
@@ -102,7 +120,7 @@ fn a_thousand_executions_leave_nothing() {
 #[test]
 fn two_hundred_at_once_are_all_answered() {
     let mut client = client("[workers]\nwarm = 2\nmax = 8\n");
-    let before = left(&client);
+    let before = settle(&client);
     let kib = memory_kib(client.child.id(), "VmRSS");
     let begun = Instant::now();
     let send = |n: usize| {
@@ -156,7 +174,7 @@ fn slots_that_were_closed_are_opened_for_another_language() {
 #[test]
 fn executions_that_end_badly_leave_nothing() {
     let mut client = client("[workers]\nwarm = 2\nmax = 8\n");
-    let before = left(&client);
+    let before = settle(&client);
     let kib = memory_kib(client.child.id(), "VmRSS");
     let bad: [(&str, &str); 6] = [
         ("python", "import os\nos._exit(3)"),

@@ -18,7 +18,7 @@ use codexec_exec::packages::{
 use codexec_exec::{PythonSettings, Run, Workers};
 use codexec_types::{
     AdmissionRequest, Admitted, Grants, Json, Language, Limits, Outcome, PackageName, Policy,
-    RequestedLimits, RunEvent, ToolFilter, WorkingDirPolicy,
+    RequestedLimits, RunEvent, ToolFilter, ToolView, WorkingDirPolicy,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -148,8 +148,9 @@ fn admitted(language: Language, code: &str) -> Admitted {
         args: Vec::new(),
         working_dir: None,
         asked: RequestedLimits::default(),
+        view: ToolView::default(),
     };
-    policy.admit(request, &[]).expect("admitted")
+    policy.admit(request, &[], None).expect("admitted")
 }
 
 fn pairs(list: &[(String, String)]) -> Vec<(&str, &str)> {

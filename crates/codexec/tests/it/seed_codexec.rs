@@ -10,6 +10,7 @@ mod packages;
 mod reach;
 mod scripts;
 mod sessions;
+mod table;
 
 use std::process::Command;
 

@@ -219,15 +219,28 @@ impl Client {
 
     /// Waits until a guest has a process with this argument, and so has done what comes before it.
     pub(crate) fn wait_for_process(&self, argument: &str) {
-        let has_argument = |pid: &u32| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
-        };
+        self.wait_for_processes(argument, true);
+    }
+
+    /// Waits until no guest has a process with this argument any more.
+    pub(crate) fn wait_for_no_process(&self, argument: &str) {
+        self.wait_for_processes(argument, false);
+    }
+
+    /// Polls, because the kernel tells nobody but the parent about a process.
+    fn wait_for_processes(&self, argument: &str, expected: bool) {
         let deadline = Instant::now() + PATIENCE;
-        while !descendants(self.child.id()).iter().any(has_argument) {
-            assert!(Instant::now() < deadline, "no process has the argument {argument}");
+        while self.has_process(argument) != expected {
+            assert!(Instant::now() < deadline, "process with {argument}: not {expected} in time");
             std::thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    fn has_process(&self, argument: &str) -> bool {
+        descendants(self.child.id()).iter().any(|pid| {
+            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+        })
     }
 
     pub(crate) fn wait_call(&mut self, id: u64) -> ToolText {

@@ -487,8 +487,10 @@ const run = async (job) => {
 };
 
 // ---- Warm-up: everything is loaded, and has run once, before there is a job.
+const shim = path.dirname(fileURLToPath(import.meta.url));
+own.hostFunctions = JSON.parse(readFileSync(path.join(shim, "host_functions.json"), "utf8"));
 for (const name of ["tools.js", "host_functions.js"]) {
-  const filename = path.join(path.dirname(fileURLToPath(import.meta.url)), name);
+  const filename = path.join(shim, name);
   new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
 }
 define(globalThis, "emit", emitBy(own, send));

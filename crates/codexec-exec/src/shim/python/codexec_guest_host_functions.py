@@ -4,40 +4,15 @@ Each function calls a function of the host under a readable name. Only the host 
 arguments.
 """
 
+import json
+import os
 from collections.abc import Mapping
 from codexec_guest_calls import Call, ToolError
 from codexec_guest_imports import add_packages
 
-# The host's name of each function, and its names of the positional arguments.
-_GROUPS = {
-    "sessions": {
-        "start": ("start_session", "language", "name"),
-        "send": ("send_to_session", "session_id", "code"),
-        "close": ("close_session", "session_id"),
-        "list": ("list_sessions",),
-        "snapshot": ("snapshot_session", "name", "session_id"),
-        "restore": ("restore_session", "name"),
-        "snapshots": ("list_snapshots",),
-    },
-    "scripts": {
-        "save": ("save_script", "name", "code"),
-        "get": ("get_script", "name", "version"),
-        "list": ("list_scripts",),
-        "search": ("search_scripts", "query"),
-        "run": ("run_script", "name"),
-        "delete": ("delete_script", "name"),
-        "save_and_run": ("save_and_run_script", "name", "code"),
-        "saveAndRun": ("save_and_run_script", "name", "code"),
-    },
-    "packages": {
-        "install": ("install_package", "package", "language"),
-        "list": ("list_packages",),
-    },
-    "logs": {
-        "search": ("search_execution_logs", "query"),
-        "get": ("get_execution_log", "execution_id"),
-    },
-}
+# For each group and name: the host's name of the function, and its positional arguments.
+with open(os.path.join(os.path.dirname(__file__), "host_functions.json"), encoding="ascii") as file:
+    _GROUPS = json.load(file)
 
 
 class Installing(Call):

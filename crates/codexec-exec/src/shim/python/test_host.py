@@ -25,6 +25,7 @@ def load_guest():
     files = [(f"codexec_guest_{name}", f"codexec_guest_{name}.py") for name in MODULES]
     for name, file in [*files, ("codexec_guest", "guest.py")]:
         module = sys.modules[name] = types.ModuleType(name)
+        module.__file__ = str(HERE / file)
         exec(compile((HERE / file).read_text(), f"<{name}>", "exec"), module.__dict__)
     return sys.modules["codexec_guest"]
 

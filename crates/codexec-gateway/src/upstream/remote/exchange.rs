@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use codexec_types::parse_lenient_json;
+use codexec_types::{clean_line, cut_text, parse_lenient_json};
 use reqwest::{Response, StatusCode, header::CONTENT_TYPE};
 use rmcp::model::{ErrorCode, ErrorData, NumberOrString};
 use serde_json::Value;
@@ -15,7 +15,6 @@ use super::{
     sse_parser::{SseItem, SseParser},
 };
 use crate::{
-    clean::{clean_line, cut},
     upstream::{
         UpstreamError,
         incoming::{Message, error_data},
@@ -54,7 +53,7 @@ pub(super) async fn exchange(
         return read_event_stream(link, Some(outgoing), response).await;
     }
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
-    let kind = kind.map_or_else(|| "nothing".to_owned(), |kind| cut(&clean_line(kind), 60));
+    let kind = kind.map_or_else(|| "nothing".to_owned(), |kind| cut_text(&clean_line(kind), 60));
     let body = web::read_body(response, link.max_bytes).await.map_err(|error| match error {
         BodyError::TooLong(_) => too_long_error(link),
         BodyError::Broken => UpstreamError::Unreachable("the connection broke".to_owned()),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use codexec_types::{clean_line, cut_text};
 use reqwest::{
     Response, StatusCode,
     header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE},
@@ -9,7 +10,6 @@ use reqwest::{
 
 use super::link::RemoteLink;
 use crate::{
-    clean::{clean_line, cut},
     oauth::{Account, Challenge},
     upstream::UpstreamError,
 };
@@ -43,7 +43,7 @@ pub(super) fn from_status(
 
 /// Describes a body that is not an MCP message.
 pub(super) fn from_body(status: StatusCode, body: &[u8]) -> UpstreamError {
-    let text = cut(&clean_line(&String::from_utf8_lossy(body)), 200);
+    let text = cut_text(&clean_line(&String::from_utf8_lossy(body)), 200);
     let is_page = text.trim_start().starts_with('<');
     UpstreamError::Refused(if text.trim().is_empty() || is_page {
         format!("it answered with HTTP {status}")
@@ -80,7 +80,7 @@ fn redirect_message(response: &Response) -> String {
     match target {
         Some(target) => format!(
             "it redirects to another origin ({}); put that address in its entry if you trust it",
-            cut(&clean_line(&target.origin().ascii_serialization()), 100),
+            cut_text(&clean_line(&target.origin().ascii_serialization()), 100),
         ),
         None => "it redirects without a valid address".to_owned(),
     }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use codexec_types::ServerName;
+use codexec_mcp_config::{RemoteConfig, RemoteKind};
+use codexec_types::{ServerName, clean_line, cut_text};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use rmcp::{
     RoleClient,
@@ -15,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{RequestFailures, http::HttpTransport, link::LinkParts, sse::SseTransport};
 use crate::{
-    GatewaySettings, RemoteConfig, RemoteKind,
-    clean::{clean_line, cut},
+    GatewaySettings,
     oauth::Account,
+    secret::resolve_secret,
     upstream::{
         UpstreamError,
         client::UpstreamClient,
-        connection::{Connection, ServerEvents, ServerTransport},
+        connection::{ServerEvents, ServerTransport, UpstreamConnection},
     },
     web,
 };
@@ -32,7 +33,7 @@ pub(in crate::upstream) async fn open(
     remote: &RemoteConfig,
     settings: &Arc<GatewaySettings>,
     deadline: Instant,
-) -> Result<Connection, UpstreamError> {
+) -> Result<UpstreamConnection, UpstreamError> {
     let closed = CancellationToken::new();
     let parts = LinkParts {
         client: build_client(settings).await?,
@@ -70,7 +71,7 @@ async fn build_client(settings: &Arc<GatewaySettings>) -> Result<reqwest::Client
     made.map_err(|err| UpstreamError::Start(web::describe_error(&err)))
 }
 
-async fn open_http(parts: LinkParts) -> Result<Connection, UpstreamError> {
+async fn open_http(parts: LinkParts) -> Result<UpstreamConnection, UpstreamError> {
     let (closed, server_events) = (parts.closed.clone(), parts.server_events.clone());
     let http = HttpTransport::new(parts);
     let failures = http.failures();
@@ -81,7 +82,7 @@ async fn open_http(parts: LinkParts) -> Result<Connection, UpstreamError> {
     shake_hands(http, lifecycle, failures, (closed, server_events)).await
 }
 
-async fn open_sse(parts: LinkParts) -> Result<Connection, UpstreamError> {
+async fn open_sse(parts: LinkParts) -> Result<UpstreamConnection, UpstreamError> {
     let (closed, server_events) = (parts.closed.clone(), parts.server_events.clone());
     let sse = SseTransport::open(parts).await?;
     let failures = sse.failures();
@@ -93,12 +94,15 @@ async fn shake_hands(
     lifecycle: ClientLifecycleMode,
     failures: Arc<RequestFailures>,
     (closed, server_events): (CancellationToken, ServerEvents),
-) -> Result<Connection, UpstreamError> {
+) -> Result<UpstreamConnection, UpstreamError> {
     let client = UpstreamClient { server_events: server_events.clone() };
     match client.serve_with_lifecycle(transport, lifecycle).await {
-        Ok(service) => {
-            Ok(Connection::new(service, ServerTransport::Remote(failures), closed, server_events))
-        }
+        Ok(service) => Ok(UpstreamConnection::new(
+            service,
+            ServerTransport::Remote(failures),
+            closed,
+            server_events,
+        )),
         Err(error) => Err(failures.end_reason().unwrap_or_else(|| handshake_error(&error))),
     }
 }
@@ -111,7 +115,7 @@ async fn resolve_headers(
     let mut headers = HeaderMap::new();
     for (name, secret) in &remote.headers {
         let wrong = |why: String| UpstreamError::Start(format!("`headers.{name}`: {why}"));
-        let value = secret.resolve(settings).await.map_err(|err| wrong(err.to_string()))?;
+        let value = resolve_secret(secret, settings).await.map_err(|err| wrong(err.to_string()))?;
         let key = HeaderName::from_bytes(name.as_bytes());
         let key = key.map_err(|_| wrong("this is not a valid header name".to_owned()))?;
         let value = HeaderValue::from_str(value.trim());
@@ -131,7 +135,7 @@ fn handshake_error(error: &ClientInitializeError) -> UpstreamError {
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => handshake_error(fallback),
         ClientInitializeError::NoCompatibleProtocolVersion { server_supported, .. } => {
             let versions: Vec<_> = server_supported.iter().map(ToString::to_string).collect();
-            let versions = cut(&clean_line(&versions.join(", ")), 100);
+            let versions = cut_text(&clean_line(&versions.join(", ")), 100);
             UpstreamError::Start(format!(
                 "it supports only MCP versions that we do not ({versions})"
             ))

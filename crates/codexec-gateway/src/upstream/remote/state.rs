@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, sync::Arc};
 
+use codexec_types::clean_line;
 use reqwest::header::HeaderValue;
 use rmcp::model::ServerResult;
 use serde_json::Value;
@@ -11,13 +12,10 @@ use super::{
     mirrored_arguments::{MirroredArgument, find_mirrored_arguments},
     outgoing::OutgoingMessage,
 };
-use crate::{
-    clean::clean_line,
-    upstream::{
-        connection::ServerEvents,
-        incoming::{InFlight, Message},
-        server_messages::ServerMessages,
-    },
+use crate::upstream::{
+    connection::ServerEvents,
+    incoming::{InFlight, Message},
+    server_messages::ServerMessages,
 };
 
 const MIRRORED_TOOLS: usize = 5_000;

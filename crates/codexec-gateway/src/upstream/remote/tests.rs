@@ -11,14 +11,14 @@ use std::{
     time::Duration,
 };
 
+use codexec_mcp_config::{
+    OAuthConfig, RemoteConfig, RemoteKind, ServerConfig, ServerOptions, TransportConfig,
+};
 use codexec_types::{Ask, CallError, Json, Language, ServerName, ToolFilter};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::{
-    Gateway, GatewaySettings, OAuthConfig, RemoteConfig, RemoteKind, ServerConfig, ServerOptions,
-    TransportConfig, Warden,
-};
+use crate::{Gateway, GatewaySettings, Warden};
 
 /// A scripted server, killed with the test.
 struct ScriptedHttpServer {

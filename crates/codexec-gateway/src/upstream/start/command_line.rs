@@ -3,7 +3,7 @@
 //! Unknown options count as options with a value: this reads too many words as code rather than
 //! too few.
 
-use crate::config::{is_interpreter, program_name};
+use codexec_mcp_config::{is_interpreter, program_name};
 
 /// Wrappers and build tools: any argument may be a program, or a folder with one.
 const LAUNCHERS: &str = "\

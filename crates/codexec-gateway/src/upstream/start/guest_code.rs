@@ -10,7 +10,7 @@ use super::{
     command_line::{CommandLine, Reading},
     is_program,
 };
-use crate::config::{is_code, is_interpreter, program_name};
+use codexec_mcp_config::{is_code, is_interpreter, program_name};
 
 /// Characters that end a path in a shell's line, in code, in lists and in URLs.
 const DELIMITERS: [char; 24] = [

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{StartPlanner, StartRefusal, command_line::CommandLine};
-use crate::config::{is_code, is_interpreter, program_name};
+use codexec_mcp_config::{is_code, is_interpreter, program_name};
 
 /// Programs that run what their working directory says, and that cannot be told otherwise, beside
 /// those whose arguments cannot be told from code.

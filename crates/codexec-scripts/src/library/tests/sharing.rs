@@ -61,8 +61,7 @@ async fn concurrent_saves_lose_nothing() {
 async fn a_lock_that_is_never_released_is_an_error() {
     let kit = Kit::new();
     kit.save("s", "1").await;
-    let held = std::fs::File::open(kit.path(".lock")).unwrap();
-    held.lock().unwrap();
+    let held = codexec_files::FileLock::acquire(&kit.path(".lock")).unwrap();
     let err = kit.library.save(draft("s", "2")).await.unwrap_err();
     assert_eq!(err.code(), "SCRIPT_LIBRARY_BUSY");
     assert_eq!(kit.code("s", None).await, "1");

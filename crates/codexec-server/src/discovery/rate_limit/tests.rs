@@ -1,4 +1,10 @@
+use codexec_types::TokenName;
+
 use super::*;
+
+fn token(name: &str) -> Identity {
+    Identity::Token(TokenName::new(name).expect("a name"))
+}
 
 fn rate_limited(wait_s: u64, is_first: bool) -> Result<(), RateLimited> {
     Err(RateLimited { wait: Duration::from_secs(wait_s), is_first })
@@ -7,7 +13,7 @@ fn rate_limited(wait_s: u64, is_first: bool) -> Result<(), RateLimited> {
 #[test]
 fn thirty_requests_are_allowed_in_any_minute() {
     let requests = DiscoveryRateLimit::default();
-    let (client, start) = (Principal::local(), Instant::now());
+    let (client, start) = (Identity::LocalUser, Instant::now());
     let at = |seconds: u64| start + Duration::from_secs(seconds);
     for second in 0..30 {
         assert_eq!(requests.count(&client, at(second)), Ok(()), "{second}");
@@ -24,7 +30,7 @@ fn thirty_requests_are_allowed_in_any_minute() {
 fn every_client_has_its_own_count() {
     let requests = DiscoveryRateLimit::default();
     let now = Instant::now();
-    let (one, other) = (Principal::named("one"), Principal::named("other"));
+    let (one, other) = (token("one"), token("other"));
     for _ in 0..MAX_REQUESTS {
         assert_eq!(requests.count(&one, now), Ok(()));
     }
@@ -36,7 +42,7 @@ fn every_client_has_its_own_count() {
 fn clients_over_the_limit_share_a_count_until_others_expire() {
     let requests = DiscoveryRateLimit::default();
     let now = Instant::now();
-    let client = |index: usize| Principal::named(format!("client {index}"));
+    let client = |index: usize| token(&format!("client-{index}"));
     for index in 0..MAX_CLIENTS {
         assert_eq!(requests.count(&client(index), now), Ok(()));
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::watch;
 
 use super::hash_tools;
-use crate::App;
+use crate::{App, Connection};
 
 /// The tool list that the client has.
 #[derive(Clone, Default)]
@@ -38,14 +38,20 @@ impl KnownList {
 /// Detects list changes for one client.
 pub(in crate::mcp) struct ListChangeDetector {
     app: Arc<App>,
+    connection: Arc<Connection>,
     known_list: KnownList,
     changes: watch::Receiver<u64>,
 }
 
 impl ListChangeDetector {
-    pub(in crate::mcp) fn new(app: &Arc<App>, known_list: &KnownList) -> ListChangeDetector {
+    pub(in crate::mcp) fn new(
+        app: &Arc<App>,
+        connection: &Arc<Connection>,
+        known_list: &KnownList,
+    ) -> ListChangeDetector {
         ListChangeDetector {
             app: Arc::clone(app),
+            connection: Arc::clone(connection),
             known_list: known_list.clone(),
             changes: app.gateway.subscribe_changes(),
         }
@@ -55,8 +61,8 @@ impl ListChangeDetector {
     /// changes.
     pub(in crate::mcp) async fn next(&mut self) -> bool {
         while self.changes.changed().await.is_ok() {
-            let tools =
-                self.app.gateway.list_direct_tools(&self.app.live_settings.policy().tools).await;
+            let policy = self.connection.policy();
+            let tools = self.app.gateway.list_direct_tools(&policy.tools).await;
             if self.known_list.needs_notification(hash_tools(&tools)) {
                 return true;
             }

@@ -3,6 +3,12 @@ use std::path::Path;
 
 use rmcp::model::ReadResourceResponse;
 
+use codexec_store::ExecutionStart;
+use codexec_types::{
+    AdmissionRequest, Edge, Grants, Identity, Json, Language, Limits, Policy, Principal,
+    RequestOrigin, RequestedLimits, TokenName, ToolFilter, ToolView, WorkingDirPolicy,
+};
+
 use super::*;
 
 const ID: &str = "exec_00000000000000000000000000000001";
@@ -78,15 +84,75 @@ fn extensions_determine_the_media_type() {
     check_kind("a.exe", None);
 }
 
+fn local_scope() -> ReadScope {
+    ReadScope::Of(Identity::LocalUser)
+}
+
+/// Records an execution of the local user.
+async fn store_execution(records: &Records) {
+    let policy = Policy {
+        languages: Language::ALL.to_vec(),
+        code_bytes: 1_000,
+        input_bytes: 1_000,
+        limits: Limits::DEFAULT,
+        max_wall: Limits::DEFAULT.wall,
+        tools: ToolFilter::all(),
+        grants: Grants::default(),
+        files: WorkingDirPolicy::default(),
+    };
+    let request = AdmissionRequest {
+        language: Language::Python,
+        code: "1".to_owned(),
+        input: Json::null(),
+        args: Vec::new(),
+        working_dir: None,
+        asked: RequestedLimits::default(),
+        view: ToolView::default(),
+    };
+    let begin = ExecutionStart {
+        id: &id(),
+        admitted: &policy.admit(request, &[], None).expect("admitted"),
+        started: std::time::SystemTime::now(),
+        session: None,
+        script: None,
+        context: &RequestOrigin::default(),
+        principal: &Principal::new(Identity::LocalUser, Edge::Stdio),
+    };
+    records.store().await.expect("a store").begin(begin).await.expect("recorded");
+}
+
+#[tokio::test]
+async fn resources_of_another_identity_do_not_exist() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let records = Records::at(dir.path().to_owned());
+    store_execution(&records).await;
+    let folder = records.artifacts_folder(&id());
+    std::fs::create_dir_all(&folder).expect("made");
+    std::fs::write(folder.join("a.txt"), "text").expect("written");
+    let ann = ReadScope::Of(Identity::Token(TokenName::new("ann").expect("a name")));
+    for rest in ["", "/artifacts", "/artifacts/a.txt"] {
+        let uri = format!("{PREFIX}{ID}{rest}");
+        assert!(read(&records, &local_scope(), &uri).await.is_ok(), "{rest}");
+        assert!(read(&records, &ReadScope::Everyone, &uri).await.is_ok(), "{rest}");
+        let refused = read(&records, &ann, &uri).await.expect_err("refused");
+        // Also the answer is the same as for an execution that never existed.
+        let unknown = uri.replace("0001", "0002");
+        let missing = read(&records, &ann, &unknown).await.expect_err("refused");
+        assert_eq!(refused.message.replace("0001", "0002"), missing.message, "{rest}");
+    }
+}
+
 /// Returns the content of one artifact, as `mime text` or `mime blob <base64>`.
 async fn read_content(name: &str, bytes: &[u8]) -> String {
     let dir = tempfile::tempdir().expect("a directory");
     let records = Records::at(dir.path().to_owned());
+    store_execution(&records).await;
     let folder = records.artifacts_folder(&id());
     std::fs::create_dir_all(&folder).expect("made");
     std::fs::write(folder.join(name), bytes).expect("written");
     let uri = uri::artifact_uri(&id(), Path::new(name));
-    let Ok(ReadResourceResponse::Complete(read)) = read(&records, &uri).await else {
+    let Ok(ReadResourceResponse::Complete(read)) = read(&records, &local_scope(), &uri).await
+    else {
         panic!("{uri} is not read")
     };
     match &read.contents[0] {
@@ -116,10 +182,13 @@ async fn missing_artifacts_are_reported() {
     let refused = |rest: &str| {
         let uri = format!("{PREFIX}{ID}{rest}");
         let records = &records;
-        async move { read(records, &uri).await.expect_err("refused").message.into_owned() }
+        async move {
+            read(records, &local_scope(), &uri).await.expect_err("refused").message.into_owned()
+        }
     };
+    let no_artifact = "there is no artifact \"codexec://executions/exec_";
     let message = refused("/artifacts/nowhere").await;
-    assert!(message.starts_with("there is no artifact \"codexec://executions/exec_"), "{message}");
+    assert!(message.starts_with(no_artifact), "{message}");
     for rest in ["", "/artifacts", "/artifacts/../../codexec.db", "/other"] {
         let message = refused(rest).await;
         assert!(message.starts_with("there is no resource "), "{message}");

@@ -12,11 +12,12 @@ async fn allowed_tools_and_grants_are_stored() {
     for (bits, list) in [few, narrow, Vec::new(), many].into_iter().enumerate() {
         let asked = RequestedLimits { allowed_tools: Some(list), ..RequestedLimits::default() };
         let request = AdmissionRequest { asked, ..admitted_request("1") };
-        let admitted = policy().admit(request, &[]).unwrap();
+        let admitted = policy().admit(request, &[], None).unwrap();
         let id = ExecutionId::from_bits(bits as u128);
         begin_admitted(&store, &id, &admitted, at(0)).await.unwrap();
     }
-    let stored = async |bits| store.get(&ExecutionId::from_bits(bits)).await.unwrap().unwrap();
+    let stored =
+        async |bits| store.get(&ExecutionId::from_bits(bits), &ALL).await.unwrap().unwrap();
     let lists = |lists: &[&[&str]]| -> Option<Vec<Vec<String>>> {
         Some(lists.iter().map(|list| list.iter().map(|&p| p.to_owned()).collect()).collect())
     };
@@ -40,12 +41,12 @@ async fn own_3_executions_of_other_servers_and_principals_are_excluded() {
     begin(&second, &ours, "word", at(0)).await.unwrap();
     let ended_later = ExecutionId::from_bits(3);
     begin(&first, &ended_later, "word", at(0)).await.unwrap();
-    let local = Principal::local();
-    let seen = async |principal: &Principal, text: Option<&str>| {
-        let ran_here_for = Some(principal.clone());
+    let local = ReadScope::RanHereFor(Identity::LocalUser);
+    let ann = ReadScope::RanHereFor(token("ann"));
+    let seen = async |scope: &ReadScope, text: Option<&str>| {
         let text = text.map(str::to_owned);
-        let query = LogQuery { text, ran_here_for, limit: 10, ..LogQuery::default() };
-        let page = second.search(&query).await.unwrap();
+        let query = LogQuery { text, limit: 10, ..LogQuery::default() };
+        let page = second.search(&query, scope).await.unwrap();
         let ids: Vec<ExecutionId> = page.results.into_iter().map(|one| one.summary.id).collect();
         assert_eq!(page.total, ids.len() as u64);
         ids
@@ -56,13 +57,13 @@ async fn own_3_executions_of_other_servers_and_principals_are_excluded() {
     }
     for text in [None, Some("word")] {
         assert_eq!(seen(&local, text).await, std::slice::from_ref(&ours), "{text:?}");
-        assert_eq!(seen(&Principal::named("ann"), text).await, [], "{text:?}");
+        assert_eq!(seen(&ann, text).await, [], "{text:?}");
     }
-    let get = async |id| second.get_own(id, &local).await.unwrap().is_some();
+    let get = async |id| second.get(id, &local).await.unwrap().is_some();
     assert_eq!(
         (get(&ours).await, get(&theirs).await, get(&ended_later).await),
         (true, false, false)
     );
-    assert!(second.get_own(&ours, &Principal::named("ann")).await.unwrap().is_none());
-    assert!(second.get(&theirs).await.unwrap().is_some());
+    assert!(second.get(&ours, &ann).await.unwrap().is_none());
+    assert!(second.get(&theirs, &ALL).await.unwrap().is_some());
 }

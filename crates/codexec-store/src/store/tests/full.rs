@@ -23,7 +23,10 @@ async fn a_full_database_is_an_error_until_it_can_grow_again() {
         // Writes in the same transaction fail with `store_write`, because it is rolled back.
         assert!(["store_full", "store_write"].contains(&code), "{code}");
     }
-    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 0, total: 0 });
+    assert_eq!(
+        store.count_executions(&ALL).await.unwrap(),
+        ExecutionCounts { running: 0, total: 0 }
+    );
     store.queue(max_pages(1_000_000)).await.unwrap();
     begin(&store, &ExecutionId::from_bits(1), &big, at(0)).await.unwrap();
 }
@@ -50,7 +53,7 @@ async fn an_end_that_cannot_be_written_is_retried() {
 
     store.queue(max_pages(1_000_000)).await.unwrap();
     begin(&store, &other, "1", at(0)).await.unwrap();
-    let stored = store.get(&id).await.unwrap().unwrap();
+    let stored = store.get(&id, &ALL).await.unwrap().unwrap();
     assert_eq!(stored.summary.status, ExecutionStatus::Cancelled);
     assert_eq!(stored.written.unwrap().text().len(), 500_000);
     assert_eq!(stored.calls[0].result_bytes, Some(1));
@@ -136,18 +139,18 @@ async fn child_fills_its_disk() {
     begin(&store, &new, "1", at(0)).await.unwrap();
     store.finish(&new, finish()).await.unwrap();
     store.flush().await.unwrap();
-    assert_eq!(store.count_executions().await.unwrap().running, 0, "pending ends are written");
+    assert_eq!(store.count_executions(&ALL).await.unwrap().running, 0, "pending ends are written");
     let text = fs::read_to_string(home.join("logs/executions-1970-01-01.jsonl")).unwrap();
     let mut logged = 0;
     for line in text.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
         logged += 1;
     }
-    let total = store.count_executions().await.unwrap().total;
+    let total = store.count_executions(&ALL).await.unwrap().total;
     assert_eq!(logged, total, "each once");
     for id in acknowledged.iter().chain(&running).chain([&new]) {
         assert_eq!(
-            store.get(id).await.unwrap().unwrap().summary.status,
+            store.get(id, &ALL).await.unwrap().unwrap().summary.status,
             ExecutionStatus::Cancelled
         );
     }

@@ -4,7 +4,7 @@ use codexec_types::SessionId;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::SessionStart;
+use crate::{PackageInstall, PackageTarget, SessionQuery, SessionStart};
 
 /// 2026-02-09T14:30:01.123Z.
 const AT: u64 = 1_770_647_401_123;
@@ -25,7 +25,7 @@ async fn an_execution_is_a_line_in_its_daily_file() {
         session: None,
         script: Some(("sum", 3)),
         context: &context,
-        principal: &Principal::local(),
+        principal: &local(),
     };
     store.begin(begin).await.unwrap();
     let call = CallStart {
@@ -85,7 +85,7 @@ fn expected_line(id: &ExecutionId) -> Value {
         "input": null,
         "args": [],
         "script": {"name": "sum", "version": 3},
-        "principal": "local", "allowed_tools": [["*"]], "grants": [],
+        "principal": "local", "edge": "stdio", "allowed_tools": [["*"]], "grants": [],
         "tool_calls": [{
             "server": "db",
             "tool": "query",
@@ -102,6 +102,7 @@ fn expected_line(id: &ExecutionId) -> Value {
         "artifacts_held_back": [],
         "artifacts_in_conflict": [],
         "artifacts_between_cells": null,
+        "artifacts_of_nested_code": null,
         "packages_installed": [],
         "ended_at": "2026-02-09T14:30:01.130Z",
     })
@@ -111,11 +112,18 @@ fn expected_line(id: &ExecutionId) -> Value {
 async fn a_session_has_its_own_file() {
     let (store, home) = store().await;
     let session = start_session(&store, 7, "data-analysis").await;
-    store
-        .record_package_install(&session, "pandas", Some("2.2.1"), true, at(AT + 5_000))
-        .await
-        .unwrap();
-    store.record_package_install(&session, "nonsense", None, false, at(AT + 6_000)).await.unwrap();
+    let (target, principal) = (PackageTarget::Session(session.clone()), local());
+    for (name, version, ms) in [("pandas", Some("2.2.1"), 5_000), ("nonsense", None, 6_000)] {
+        let install = PackageInstall {
+            target: &target,
+            name,
+            version,
+            is_ok: version.is_some(),
+            principal: &principal,
+            at: at(AT + ms),
+        };
+        store.record_package_install(&install).await.unwrap();
+    }
     let id = ExecutionId::from_bits(1);
     begin_in(&store, &id, &session, at(AT + 10_000)).await;
     store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Stopped(Limit::Wall)))).await.unwrap();
@@ -152,7 +160,7 @@ async fn a_session_has_its_own_file() {
         json!({"type": "session_end", "session_id": session, "reason": "idle_timeout",
             "total_duration_ms": 900_000, "executions_count": 1, "at": "2026-02-09T14:45:01.123Z"})
     );
-    let stored = store.list_sessions(10).await.unwrap();
+    let stored = store.list_sessions(SessionQuery { only: None, limit: 10 }, &ALL).await.unwrap();
     assert_eq!((stored.len(), stored[0].reason.as_deref()), (1, Some("idle_timeout")));
     assert!(!home.path().join("logs/executions-2026-02-09.jsonl").exists());
 }
@@ -236,7 +244,7 @@ pub(super) async fn start_session(store: &Store, bits: u128, name: &str) -> Sess
         RequestOrigin { agent_id: Some("annabelle".to_owned()), ..RequestOrigin::default() };
     let start = SessionStart {
         id: &id,
-        principal: &Principal::local(),
+        principal: &local(),
         language: Language::Python,
         name: Some(name),
         pid: Some(12345),
@@ -261,7 +269,7 @@ pub(super) async fn begin_in(
         session: Some(session),
         script: None,
         context: &RequestOrigin::default(),
-        principal: &Principal::local(),
+        principal: &local(),
     };
     store.begin(begin).await.unwrap();
 }

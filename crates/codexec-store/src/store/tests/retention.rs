@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use codexec_types::{SessionId, format_utc_day};
 
 use super::*;
-use crate::{LogQuery, Retention, RetentionReport};
+use crate::{LogQuery, Retention, RetentionReport, SessionQuery};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1_000;
 
@@ -61,7 +61,7 @@ async fn only_expired_executions_are_removed() {
         (&future, true),
         (&running, true),
     ] {
-        assert_eq!(store.get(id).await.unwrap().is_some(), is_kept, "{id}");
+        assert_eq!(store.get(id, &ALL).await.unwrap().is_some(), is_kept, "{id}");
     }
     for (id, is_kept) in
         [(&old_good, false), (&old_bad, true), (&older_bad, false), (&young_good, true)]
@@ -74,11 +74,14 @@ async fn only_expired_executions_are_removed() {
     assert!(!home.path().join("logs").join(day(91)).exists());
     assert_eq!(logs::lines(&home, &day(29)).len(), 1);
     let all = LogQuery { text: Some("all".to_owned()), limit: 9, ..LogQuery::default() };
-    assert_eq!(store.search(&all).await.unwrap().total, 3);
-    assert_eq!(store.count_executions().await.unwrap(), ExecutionCounts { running: 1, total: 4 });
+    assert_eq!(store.search(&all, &ALL).await.unwrap().total, 3);
+    assert_eq!(
+        store.count_executions(&ALL).await.unwrap(),
+        ExecutionCounts { running: 1, total: 4 }
+    );
     // Later executions are found, even if the last ended one is gone.
     add_ended(&store, 7, days_ago(0), &good()).await;
-    assert_eq!(store.search(&all).await.unwrap().total, 4);
+    assert_eq!(store.search(&all, &ALL).await.unwrap().total, 4);
     assert_eq!(
         store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap(),
         RetentionReport::default()
@@ -90,11 +93,11 @@ async fn executions_after_a_removed_last_one_are_found() {
     let (store, _home) = store().await;
     let all = LogQuery { text: Some("all".to_owned()), limit: 9, ..LogQuery::default() };
     add_ended(&store, 1, days_ago(100), &good()).await;
-    assert_eq!(store.search(&all).await.unwrap().total, 1);
+    assert_eq!(store.search(&all, &ALL).await.unwrap().total, 1);
     store.apply_retention(&Retention::default(), days_ago(0)).await.unwrap();
-    assert_eq!(store.search(&all).await.unwrap().total, 0);
+    assert_eq!(store.search(&all, &ALL).await.unwrap().total, 0);
     add_ended(&store, 2, days_ago(0), &good()).await;
-    assert_eq!(store.search(&all).await.unwrap().total, 1);
+    assert_eq!(store.search(&all, &ALL).await.unwrap().total, 1);
 }
 
 #[tokio::test]
@@ -119,8 +122,14 @@ async fn the_age_of_a_session_counts_from_its_end() {
     let expected =
         RetentionReport { executions: 1, sessions: 1, log_files: 1, ..RetentionReport::default() };
     assert_eq!(removed, expected);
-    let left: Vec<SessionId> =
-        store.list_sessions(9).await.unwrap().into_iter().map(|session| session.id).collect();
+    let query = SessionQuery { only: None, limit: 9 };
+    let left: Vec<SessionId> = store
+        .list_sessions(query, &ALL)
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|session| session.id)
+        .collect();
     assert_eq!(left, [sessions[2].clone(), sessions[1].clone()]);
     for (session, is_kept) in sessions.iter().zip([false, true, true]) {
         let path = home.path().join(format!("logs/session-{session}.jsonl"));
@@ -146,8 +155,8 @@ async fn the_oldest_are_removed_when_all_take_too_much_space() {
     let retention = Retention { max_bytes: 60 << 20, ..Retention::default() };
     let removed = store.apply_retention(&retention, days_ago(0)).await.unwrap();
     assert_eq!((removed.executions, removed.is_more), (500, false));
-    assert_eq!(store.get(&ExecutionId::from_bits(499)).await.unwrap(), None);
-    assert!(store.get(&ExecutionId::from_bits(500)).await.unwrap().is_some());
+    assert_eq!(store.get(&ExecutionId::from_bits(499), &ALL).await.unwrap(), None);
+    assert!(store.get(&ExecutionId::from_bits(500), &ALL).await.unwrap().is_some());
     let day = format!("executions-{}.jsonl", format_utc_day(days_ago(1)));
     assert_eq!(logs::lines(&home, &day).len(), 600);
 }
@@ -215,7 +224,7 @@ async fn a_clock_that_jumps_removes_nothing() {
     let removed =
         store.apply_retention(&Retention::default(), days_ago(0) + ten_years).await.unwrap();
     assert_eq!(removed, RetentionReport { is_doubtful: true, ..RetentionReport::default() });
-    assert!(store.get(&id).await.unwrap().is_some());
+    assert!(store.get(&id, &ALL).await.unwrap().is_some());
     // The next pass accepts the clock, if it has not jumped again.
     assert_eq!(
         store

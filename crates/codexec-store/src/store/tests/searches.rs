@@ -74,7 +74,7 @@ async fn executions_are_found_by_their_fields() {
         LogQuery { status: Some(CoarseStatus::Failed), since: Some(at(3_000)), ..text("pandas") };
     check(&store, narrow, "5 of 1").await;
 
-    let page = store.search(&text("ModuleNotFound")).await.unwrap();
+    let page = store.search(&text("ModuleNotFound"), &ALL).await.unwrap();
     let found = &page.results[0];
     assert_eq!(found.error.as_deref(), Some("ModuleNotFoundError: No module named 'pandas'"));
     assert!(found.code.starts_with("import pandas as pd\n"));
@@ -88,7 +88,8 @@ async fn query_texts_are_words_and_never_operators() {
     store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let check = async |text: &str, total: u64| {
         let query = LogQuery { text: Some(text.to_owned()), limit: 9, ..LogQuery::default() };
-        let page = store.search(&query).await.unwrap_or_else(|err| panic!("{text:?}: {err:?}"));
+        let page =
+            store.search(&query, &ALL).await.unwrap_or_else(|err| panic!("{text:?}: {err:?}"));
         assert_eq!(page.total, total, "{text:?}");
     };
     check("alpha", 1).await;
@@ -114,7 +115,7 @@ async fn query_texts_are_words_and_never_operators() {
     check(&"ä".repeat(5_000), 0).await;
     check("\u{202e}\u{fffd}", 0).await;
     let query = LogQuery { limit: u32::MAX, offset: u64::MAX, ..LogQuery::default() };
-    assert_eq!(store.search(&query).await.unwrap(), LogPage { results: vec![], total: 1 });
+    assert_eq!(store.search(&query, &ALL).await.unwrap(), LogPage { results: vec![], total: 1 });
 }
 
 #[tokio::test]
@@ -124,7 +125,7 @@ async fn a_corrupt_index_is_rebuilt() {
     begin(&store, &id, "alpha", at(0)).await.unwrap();
     store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let query = LogQuery { text: Some("alpha".to_owned()), limit: 9, ..LogQuery::default() };
-    assert_eq!(store.search(&query).await.unwrap().total, 1);
+    assert_eq!(store.search(&query, &ALL).await.unwrap().total, 1);
     drop(store);
     let index = home.path().join("search.db");
     while home.path().join("search.db-wal").exists() {
@@ -132,7 +133,7 @@ async fn a_corrupt_index_is_rebuilt() {
     }
     fs::write(&index, "not a database. ".repeat(1_000)).unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
-    assert_eq!(store.search(&query).await.unwrap().total, 1);
+    assert_eq!(store.search(&query, &ALL).await.unwrap().total, 1);
 }
 
 #[tokio::test]
@@ -147,7 +148,7 @@ async fn a_call_has_a_row_before_it_is_sent() {
     let long = format!("\"{}\"", "x".repeat(300_000));
     store.begin_call(&id, 2, &CallStart { args: &long, ..call }).await.unwrap();
     store.begin_call(&id, 3, &call).await.unwrap();
-    let begun = store.get(&id).await.unwrap().unwrap().calls;
+    let begun = store.get(&id, &ALL).await.unwrap().unwrap().calls;
     assert_eq!((begun.len(), begun[0].duration), (3, None));
     assert_eq!((begun[1].args.len(), begun[1].args_bytes), (64 << 10, 300_002));
 
@@ -161,7 +162,7 @@ async fn a_call_has_a_row_before_it_is_sent() {
     let too_long = CallEnd { result: Some(&long), result_bytes: 300_002, ..end };
     store.finish_call(&id, 2, too_long).await;
     store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
-    let calls = store.get(&id).await.unwrap().unwrap().calls;
+    let calls = store.get(&id, &ALL).await.unwrap().unwrap().calls;
     assert_eq!(calls[0].result.as_deref(), Some("[1]"));
     assert_eq!((calls[1].result.as_deref(), calls[1].result_bytes), (None, Some(300_002)));
     assert_eq!((calls[1].duration, calls[2].duration), (Some(Duration::from_millis(1)), None));
@@ -186,7 +187,7 @@ async fn many_ends_of_calls_are_written_before_the_execution_ends() {
         };
         store.finish_call(&id, number, end).await;
     }
-    let calls = store.get(&id).await.unwrap().unwrap().calls;
+    let calls = store.get(&id, &ALL).await.unwrap().unwrap().calls;
     assert!(calls.iter().filter(|call| call.result.is_some()).count() >= 5);
 }
 
@@ -194,7 +195,7 @@ async fn many_ends_of_calls_are_written_before_the_execution_ends() {
 fn check(store: &Store, query: LogQuery, expected: &str) -> impl Future<Output = ()> {
     let (store, expected) = (store.clone(), expected.to_owned());
     async move {
-        let page = store.search(&query).await.unwrap();
+        let page = store.search(&query, &ALL).await.unwrap();
         let bits = |id: &ExecutionId| {
             id.as_str().trim_start_matches("exec_").trim_start_matches('0').to_owned()
         };

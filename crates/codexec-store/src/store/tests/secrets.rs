@@ -16,15 +16,16 @@ async fn secrets_are_masked_in_all_texts() {
         input: Json::parse(text("")).unwrap(),
         working_dir: None,
         asked: RequestedLimits::default(),
+        view: ToolView::default(),
     };
     let begin = ExecutionStart {
         id: &id,
-        admitted: &policy().admit(request, &[]).unwrap(),
+        admitted: &policy().admit(request, &[], None).unwrap(),
         started: at(0),
         session: None,
         script: None,
         context: &RequestOrigin::default(),
-        principal: &Principal::local(),
+        principal: &local(),
     };
     store.begin(begin).await.unwrap();
     let args = text("");
@@ -50,10 +51,10 @@ async fn secrets_are_masked_in_all_texts() {
     };
     store.finish(&id, finish).await.unwrap();
     let query = LogQuery { text: Some("key".to_owned()), limit: 1, ..LogQuery::default() };
-    assert_eq!(store.search(&query).await.unwrap().total, 1);
+    assert_eq!(store.search(&query, &ALL).await.unwrap().total, 1);
     store.flush().await.unwrap();
 
-    let stored = store.get(&id).await.unwrap().unwrap();
+    let stored = store.get(&id, &ALL).await.unwrap().unwrap();
     assert_eq!(stored.code, "key = \"[masked:github-token]\"");
     assert_eq!(stored.args, ["[masked:github-token]"]);
     assert_eq!(stored.written.unwrap().stderr(), "out");

@@ -1,65 +1,56 @@
 //! Translates field and function names in error messages to options and commands.
 
-/// Fields of own functions, and the options for them.
-const FIELDS: &[(&str, &str)] = &[
-    ("allowed_tools", "--allowed-tools"),
-    ("code", "the code"),
-    ("description", "--description"),
-    ("execution_id", "ID"),
-    ("input", "--input"),
-    ("language", "--language"),
-    ("limit", "--limit"),
-    ("name", "NAME"),
-    ("offset", "--offset"),
-    ("package", "PACKAGE"),
-    ("packages", "--package"),
-    ("parameters", "--parameters"),
-    ("query", "the words"),
-    ("session_id", "--session"),
-    ("since", "--since"),
-    ("source_execution_id", "--source"),
-    ("status", "--status"),
-    ("tags", "--tag"),
-    ("timeout_ms", "--timeout, in milliseconds"),
-    ("tool", "--tool"),
-    ("until", "--until"),
-    ("version", "--version"),
-    ("working_dir", "--working-dir"),
-];
-
-/// OwnFunctions functions, and the commands for them.
-const FUNCTIONS: &[(&str, &str)] = &[
-    ("search_execution_logs", "codexec logs"),
-    ("get_execution_log", "codexec logs show"),
-    ("install_package", "codexec packages install"),
-    ("search_scripts", "codexec scripts search"),
-    ("delete_script", "codexec scripts delete"),
-    ("list_scripts", "codexec scripts list"),
-    ("save_script", "codexec scripts save"),
-    ("list_sessions", "codexec sessions list"),
-    ("start_session", "codexec sessions open"),
-];
+use codexec_functions::{Argument, OwnFunction};
 
 /// Replaces field and function names in a message by options and commands.
 pub(super) fn use_option_names(message: &str) -> String {
     let mut text = message.to_owned();
     if let Some((field, rest)) = message.split_once(": ")
-        && let Some((_, option)) = FIELDS.iter().find(|(name, _)| *name == field)
+        && let Some((_, option)) = options().find(|(name, _)| *name == field)
     {
         text = format!("{option}: {rest}");
     }
-    for (field, option) in FIELDS {
+    for (field, option) in options() {
         text = text.replace(&format!("`{field}`"), option);
     }
-    for (function, command) in FUNCTIONS {
-        text = text.replace(function, &format!("`{command}`"));
+    for (function, command) in commands() {
+        text = replace_word(&text, function, &format!("`{command}`"));
     }
     text
 }
 
+/// Returns the arguments of own functions that have an option, with the option.
+fn options() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let arguments = OwnFunction::ALL.iter().flat_map(|function| function.spec().arguments());
+    arguments.filter_map(|&Argument { name, option, .. }| Some((name, option?)))
+}
+
+/// Returns the own functions that have a command, with the command.
+fn commands() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let specs = OwnFunction::ALL.iter().map(|function| function.spec());
+    specs.filter_map(|spec| Some((spec.name, spec.command?)))
+}
+
+/// Replaces a name, but not as a part of a longer one.
+fn replace_word(text: &str, word: &str, replacement: &str) -> String {
+    let is_in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let mut pieces = text.split(word).peekable();
+    let mut replaced = String::new();
+    while let Some(piece) = pieces.next() {
+        replaced.push_str(piece);
+        let Some(next) = pieces.peek() else { break };
+        let is_part = replaced.ends_with(is_in_name) || next.starts_with(is_in_name);
+        replaced.push_str(if is_part { word } else { replacement });
+    }
+    replaced
+}
+
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
+    use crate::cli::Cli;
 
     #[test]
     fn field_names_become_options() {
@@ -68,5 +59,17 @@ mod tests {
         check("`tags` has 60 entries", "--tag has 60 entries");
         check("there is none; list_scripts shows", "there is none; `codexec scripts list` shows");
         check("a name: with a colon", "a name: with a colon");
+        check("save_and_run_script or run_script", "save_and_run_script or `codexec scripts run`");
+    }
+
+    #[test]
+    fn every_command_of_the_table_exists() {
+        for (function, command) in commands() {
+            let mut found = &Cli::command();
+            for word in command.split(' ').skip(1) {
+                let inner = found.find_subcommand(word);
+                found = inner.unwrap_or_else(|| panic!("{function}: there is no {command}"));
+            }
+        }
     }
 }

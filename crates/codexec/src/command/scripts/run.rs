@@ -1,6 +1,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
 use super::super::arguments;
@@ -27,5 +28,7 @@ pub(super) async fn run(mut parts: Parts, args: RunArgs) -> anyhow::Result<ExitC
         "working_dir": working_dir,
         "allowed_tools": arguments::drop_empty(args.allowed_tools),
     });
-    OwnFunctions::new(parts)?.call_and_print("run_script", args_json, args.json, print).await
+    OwnFunctions::new(parts)?
+        .call_and_print(OwnFunction::RunScript, args_json, args.json, print)
+        .await
 }

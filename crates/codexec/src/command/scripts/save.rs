@@ -2,6 +2,7 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
 use super::super::arguments;
@@ -44,5 +45,7 @@ pub(super) async fn run(parts: Parts, args: SaveArgs) -> anyhow::Result<ExitCode
         writeln!(std::io::stdout(), "version {version} in {path}")?;
         Ok(ExitCode::SUCCESS)
     };
-    OwnFunctions::new(parts)?.call_and_print("save_script", args_json, args.json, print).await
+    OwnFunctions::new(parts)?
+        .call_and_print(OwnFunction::SaveScript, args_json, args.json, print)
+        .await
 }

@@ -5,7 +5,9 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::{DiffLine, DiffSign, DiscoveredServer, PendingApproval};
+use codexec_gateway::PendingApproval;
+use codexec_mcp_config::DiscoveredServer;
+use codexec_mcp_config::{DiffLine, DiffSign};
 use codexec_types::ServerName;
 
 use crate::cli::servers::ApproveArgs;

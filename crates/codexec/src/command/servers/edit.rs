@@ -4,13 +4,13 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use codexec_gateway::DiscoveredServer;
+use codexec_mcp_config::DiscoveredServer;
 use codexec_types::{ServerName, find_nearest_names};
 use toml_edit::{Array, InlineTable, Item, Table, Value};
 
 use crate::cli::servers::{AddArgs, NameArgs, Transport};
 use crate::parts::Parts;
-use crate::servers::ConfigEditor;
+use crate::server_files::ConfigEditor;
 
 pub(super) fn add(parts: &Parts, args: &AddArgs) -> anyhow::Result<ExitCode> {
     let name = ServerName::new(&args.name)?;

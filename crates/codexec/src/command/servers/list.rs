@@ -3,8 +3,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use codexec_gateway::{
-    DiscoveredServer, PendingEntry, ProblemEffect, RemoteKind, ServerHealth, TransportConfig,
+use codexec_gateway::ServerHealth;
+use codexec_mcp_config::{
+    DiscoveredServer, PendingEntry, ProblemEffect, RemoteKind, TransportConfig,
 };
 use serde::Serialize;
 use serde_json::json;
@@ -131,7 +132,7 @@ pub(crate) fn explain_waiting(pending: &PendingEntry, name: &str) -> String {
 }
 
 fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
-    let problem = |problem: &codexec_gateway::ConfigProblem| {
+    let problem = |problem: &codexec_mcp_config::ConfigProblem| {
         json!({
             "file": problem.file,
             "line": problem.line,

@@ -2,7 +2,8 @@ use std::io::Write as _;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use codexec_gateway::{TransportConfig, read_server_log};
+use codexec_gateway::read_server_log;
+use codexec_mcp_config::TransportConfig;
 
 use super::edit::resolve_server;
 use crate::cli::servers::LogsArgs;

@@ -6,7 +6,7 @@ use anyhow::Context as _;
 use super::edit::resolve_server;
 use crate::cli::servers::NameArgs;
 use crate::parts::Parts;
-use crate::servers::ask_for_restart;
+use crate::server_files::ask_for_restart;
 
 pub(super) fn run(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode> {
     let name = resolve_server(parts, &args.name)?;

@@ -2,6 +2,7 @@ use std::io::{BufRead as _, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use anyhow::Context as _;
+use codexec_functions::OwnFunction;
 use codexec_types::Language;
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -35,7 +36,7 @@ pub(super) async fn run(mut parts: Parts, args: OpenArgs) -> anyhow::Result<Exit
     parts.allow_working_dir(working_dir.clone());
     let own = OwnFunctions::new(parts)?;
     let args_json = json!({"language": language.name(), "working_dir": working_dir});
-    let session = match own.call("start_session", args_json).await {
+    let session = match own.call(OwnFunction::StartSession, args_json).await {
         Ok(owned) => field(&owned.value, "session_id"),
         Err(error) => {
             own.app.shutdown().await;
@@ -48,7 +49,7 @@ pub(super) async fn run(mut parts: Parts, args: OpenArgs) -> anyhow::Result<Exit
     let done = interactive.work(language).await;
     // Shutting down would end the session too, but record another reason.
     let closed = json!({"session_id": interactive.session});
-    let _ = interactive.own.call("close_session", closed).await;
+    let _ = interactive.own.call(OwnFunction::CloseSession, closed).await;
     interactive.own.app.shutdown().await;
     done?;
     Ok(if interactive.has_failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
@@ -91,7 +92,7 @@ impl InteractiveSession {
     async fn send(&mut self, code: String) -> anyhow::Result<AfterCell> {
         let args_json =
             json!({"session_id": self.session, "code": code, "timeout_ms": self.timeout_ms});
-        let owned = match self.own.call("send_to_session", args_json).await {
+        let owned = match self.own.call(OwnFunction::SendToSession, args_json).await {
             Ok(owned) => owned,
             Err(FunctionError { code, message }) => {
                 self.has_failed = true;

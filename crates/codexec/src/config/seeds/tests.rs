@@ -1,17 +1,25 @@
-use codexec_server::OutputMode;
+use codexec_compat::settings::{
+    InheritedSettings, SeedValue, SettingMeaning, ValueFormat, settings,
+};
+use codexec_compat::{OutputMode, Seed};
+use serde_json::{Value, json};
 
+use super::super::Config;
 use super::*;
 
-fn read(text: &str) -> Result<Seeds, String> {
-    let host = HostEnvironment {
+fn host() -> HostEnvironment {
+    HostEnvironment {
         cores: 2,
         user_home: Some("/home/ann".into()),
         state_dir: "/home/ann/.codexec".into(),
         current_dir: None,
         variable: |_| None,
-    };
+    }
+}
+
+fn read(text: &str) -> Result<Seeds, String> {
     let file: ConfigFile = toml::from_str(text).map_err(|error| error.message().to_owned())?;
-    let config = super::super::Config::new(&file, &host).map_err(|error| error.to_string())?;
+    let config = Config::new(&file, &host()).map_err(|error| error.to_string())?;
     Ok(config.seeds)
 }
 
@@ -103,4 +111,82 @@ fn invalid_seed_settings_are_explained() {
     ] {
         check_refused(text, expected);
     }
+}
+
+/// Every row of the table sets a setting that exists, and both ends of its range are accepted.
+#[test]
+fn every_row_sets_an_existing_setting() {
+    for seed in Seed::ALL {
+        for setting in settings(seed) {
+            let SettingMeaning::Keys(keys, format) = &setting.meaning else { continue };
+            for value in samples(*format) {
+                let seed_value = SeedValue { setting, value, file: None };
+                let mut inherited = InheritedSettings::default();
+                inherited.apply(&seed_value, &host().user()).expect(setting.name);
+                let mut table = inherited.table().clone();
+                // Settings that depend on each other are tested elsewhere.
+                for (key, value) in [
+                    ("limits.max-timeout-ms", 86_400_000),
+                    ("code-execution-mode.max-timeout-ms", 86_400_000),
+                    ("gateway.max-total-timeout-ms", 86_400_000),
+                    ("replies.max-chars", 1_000_000),
+                ] {
+                    set_default(&mut table, key, value);
+                }
+                if *keys == ["code-execution-mode.max-timeout-ms"] {
+                    set_default(&mut table, "code-execution-mode.timeout-ms", 1);
+                }
+                let file: ConfigFile = toml::Value::Table(table).try_into().expect(setting.name);
+                let config = Config::new(&file, &host());
+                let lowered = *keys == ["limits.max-timeout-ms"] || *keys == ["replies.max-chars"];
+                if !lowered {
+                    config.expect(setting.name);
+                }
+            }
+        }
+    }
+}
+
+/// Sets `path` unless the table has it.
+fn set_default(table: &mut toml::Table, path: &str, value: i64) {
+    let (section, key) = path.split_once('.').expect("a section and a key");
+    let section = table.entry(section).or_insert_with(|| toml::Table::new().into());
+    let section = section.as_table_mut().expect("a table");
+    section.entry(key).or_insert(value.into());
+}
+
+fn samples(format: ValueFormat) -> Vec<Value> {
+    match format {
+        ValueFormat::Number(min, max)
+        | ValueFormat::Seconds(min, max)
+        | ValueFormat::WholeSeconds(min, max) => {
+            vec![json!(min), json!(max)]
+        }
+        ValueFormat::Limit(max) => vec![json!(0), json!(max)],
+        ValueFormat::Duration(min, max) => {
+            vec![json!(format!("{min}ms")), json!(format!("{max}ms"))]
+        }
+        ValueFormat::Bytes(min, max) => vec![json!(min << 20), json!(max << 20)],
+        ValueFormat::Memory(min, max) => vec![json!(format!("{min}m")), json!(format!("{max}m"))],
+        ValueFormat::Flag | ValueFormat::FlagOrList | ValueFormat::RemoveLanguages(_) => {
+            vec![json!(true), json!(false)]
+        }
+        ValueFormat::Word(words) => words.iter().map(|(theirs, _)| json!(theirs)).collect(),
+        ValueFormat::Path | ValueFormat::AbsolutePath | ValueFormat::Paths => vec![json!("/tmp")],
+        ValueFormat::Strings => vec![json!(["mcp__time__*"])],
+    }
+}
+
+#[test]
+fn config_toml_wins_over_inherited_settings() {
+    let inherited: toml::Table =
+        toml::from_str("[limits]\ntimeout-ms = 1\nprocesses = 9\n[logs]\nmax-mib = 16")
+            .expect("TOML");
+    let dir = tempfile::tempdir().expect("a directory");
+    let path = dir.path().join("config.toml");
+    std::fs::write(&path, "[limits]\ntimeout-ms = 5").expect("written");
+    let file = ConfigFile::read(&path, true).expect("valid").over(&inherited).expect("valid");
+    let config = Config::new(&file, &host()).expect("valid");
+    assert_eq!((config.policy.limits.wall.as_millis(), config.policy.limits.processes), (5, 9));
+    assert_eq!(config.logs.retention.max_bytes, 16 << 20);
 }

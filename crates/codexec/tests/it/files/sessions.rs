@@ -5,7 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use super::Project;
-use crate::support::ToolText;
+use crate::support::{ToolText, descendants};
 
 impl Project {
     /// Sends a cell to the session of this language.
@@ -133,7 +133,14 @@ fn fil_14_what_is_written_after_the_last_cell_is_told_by_the_end() {
         project.path("").display().to_string()
     );
     let said = project.client.call("execute_code", &json!({"code": code})).fine();
-    let closed: Value = serde_json::from_str(&said).unwrap_or_else(|_| panic!("{said}"));
+    let (closed, note) = said.split_once('\n').expect("a note");
+    let closed: Value = serde_json::from_str(closed).unwrap_or_else(|_| panic!("{said}"));
+    let [early, late] = ["early", "late"].map(|name| project.path(name).display().to_string());
+    let expected = format!(
+        "[artifacts of code that this code ran]\ncreated {early} (2 bytes)\n\
+         created {late} (5 bytes)"
+    );
+    assert_eq!(note, expected);
     let expected = json!({"created": [{"path": "late", "bytes": 5}], "modified": [],
                           "deleted": [], "held_back": [], "conflicts": [], "left_out": 0});
     assert_eq!(closed["changes"], expected, "{said}");
@@ -156,4 +163,191 @@ fn fil_14_an_open_file_of_a_directory_at_the_top_keeps_its_layer() {
     project.cell("bash", &late).fine();
     project.cell("bash", ": > /tmp/go; while [ ! -e /tmp/done ]; do sleep 0.01; done").fine();
     assert_eq!(project.text("log"), "late\n");
+}
+
+/// THREAT[FIL-8]: what is committed does not count any more. Files that the kernel frees later may
+/// come on top, so a layer has at most twice as many as allowed.
+#[test]
+fn fil_8_a_session_may_write_as_much_again_after_each_commit() {
+    for language in ["bash", "python"] {
+        let mut project = Project::new("max-mib = 2\nmax-files = 400\n");
+        // A file that is held back needs its folders in each new layer.
+        let hold = match language {
+            "python" => "import os; os.makedirs('a/b/.vscode'); open('a/b/.vscode/x', 'w').close()",
+            _ => "mkdir -p a/b/.vscode; : > a/b/.vscode/x",
+        };
+        project.cell(language, hold).fine();
+        for round in 0..10 {
+            for code in filling(language, round) {
+                let said = project.cell(language, &code).fine();
+                assert!(said.starts_with("fine\n"), "{language}, {round}: {said}");
+            }
+            let length = |name: &str| {
+                fs::metadata(project.path(&format!("{name}{round}"))).expect("there").len()
+            };
+            assert_eq!((length("large"), length("f379-")), (1_900_000, 0));
+        }
+        let look = match language {
+            "python" => "print(os.listdir('a/b/.vscode'))",
+            _ => "echo \"['$(ls a/b/.vscode)']\"",
+        };
+        assert_eq!(project.cell(language, look).fine(), "['x']");
+    }
+}
+
+/// Code for three cells that fill the layer with bytes, then with files, and make a deep folder.
+fn filling(language: &str, round: u32) -> [String; 3] {
+    match language {
+        "python" => [
+            format!(
+                "try:\n    \
+                     with open('all', 'wb', 0) as file:\n        \
+                         while file.write(bytes(65536)) == 65536: pass\n\
+                 except OSError as error: assert error.errno == 28, error\n\
+                 os.remove('all')\n\
+                 with open('large{round}', 'wb', 0) as file: file.write(bytes(1_900_000))\n\
+                 print('fine')"
+            ),
+            format!(
+                "count = 0\n\
+                 try:\n    \
+                     while True: open(f'f{{count}}-{round}', 'x').close(); count += 1\n\
+                 except OSError as error: assert error.errno == 28, error\n\
+                 print('fine' if 380 <= count <= 800 else count)"
+            ),
+            format!("os.makedirs('deep{round}' + '/d' * 100); print('fine')"),
+        ],
+        _ => [
+            format!(
+                "head -c 3000000 /dev/zero > all 2>/dev/null; rm all; \
+                 head -c 1900000 /dev/zero > large{round} && echo fine"
+            ),
+            format!(
+                "i=0; while : > f$i-{round}; do i=$((i + 1)); done 2>/dev/null; \
+                 if [ $i -ge 380 ] && [ $i -le 800 ]; then echo fine; else echo $i; fi"
+            ),
+            format!("mkdir -p deep{round}$(printf '/d%.0s' $(seq 100)) && echo fine"),
+        ],
+    }
+}
+
+/// THREAT[FIL-15]
+#[test]
+fn fil_15_a_session_does_not_take_code_for_another_directory() {
+    let mut project = Project::new("");
+    for name in ["mine/file", "other/file"] {
+        project.write(name, "kept");
+    }
+    std::os::unix::fs::symlink("mine", project.path("link")).expect("linked");
+    let mut send = |dir: &str, code: &str| {
+        let dir = project.path(dir);
+        let arguments =
+            json!({"language": "bash", "working_dir": dir, "session": "s", "code": code});
+        project.client.call("execute_code", &arguments)
+    };
+    assert_eq!(send("mine", "x=1; ls").fine(), "file");
+    let said = send("other", "rm -rf ./*").failed();
+    let begin = "INVALID_ARGS: working_dir: sess_";
+    assert!(said.starts_with(begin) && said.contains("/mine\""), "{said}");
+    assert_eq!(send("link", "echo $x").fine(), "1");
+    let said = send("/etc", "rm -rf ./*").failed();
+    assert!(said.starts_with("WORKING_DIR_NOT_ALLOWED: "), "{said}");
+    let said = send("/etc/not-there", "rm -rf ./*").failed();
+    assert!(said.starts_with("WORKING_DIR_NOT_ALLOWED: "), "{said}");
+    // The same for code, and for a session without a directory.
+    let [mine, other] = ["mine", "other"].map(|name| project.path(name).display().to_string());
+    let code = format!(
+        "const all = [];
+         for (const options of [{{}}, {{working_dir: {mine:?}}}]) {{
+           const {{ session_id }} = await sessions.start('bash', options);
+           const sent = await sessions.send(session_id, 'rm -rf ./*', {{working_dir: {other:?}}})
+             .catch((error) => error.message);
+           all.push(sent);
+         }}
+         return all.join('\\n');"
+    );
+    let said = project.client.call("execute_code", &json!({"code": code})).fine();
+    assert_eq!(said.matches("open another session").count(), 2, "{said}");
+    for name in ["mine/file", "other/file"] {
+        assert_eq!(project.text(name), "kept");
+    }
+}
+
+/// THREAT[SES-11]
+#[test]
+fn ses_11_code_for_a_session_that_ended_does_not_run_in_a_new_one_unnoticed() {
+    let mut project = Project::new("");
+    project.write("kept/file", "mine");
+    project.write("scratch/file", "1");
+    project.cell("bash", "cd scratch; sleep 9.0031 >/dev/null 2>&1 & :").fine();
+    project.client.wait_for_process("9.0031");
+    let has_argument = |pid: &u32| {
+        let line = fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split('\0').any(|word| word == "9.0031")
+    };
+    let server = project.client.child.id();
+    let job = descendants(server).into_iter().find(has_argument).expect("a job");
+    let stat = fs::read_to_string(format!("/proc/{job}/stat")).expect("read");
+    let shell = stat.split(' ').nth(3).expect("a parent");
+    let killed = std::process::Command::new("kill").args(["-9", shell]).status().expect("run");
+    assert!(killed.success());
+    project.client.wait_for_no_process("9.0031");
+    let text = project.cell("bash", "rm -rf ./*").failed();
+    assert!(text.contains("has ended (process_exit), and its "), "{text}");
+    assert_eq!(
+        (project.text("kept/file"), project.text("scratch/file")),
+        ("mine".into(), "1".into())
+    );
+    // From here on the client knows, and the new session says that it is one.
+    let note = "[session]\nthis is a new session: the earlier one has ended (process_exit), and its \
+                state is gone";
+    assert_eq!(project.cell("bash", "pwd").fine(), format!("/box/work\n{note}"));
+    assert_eq!(project.cell("bash", "pwd").fine(), "/box/work");
+    let text = project.cell("bash", "kill -9 $$").failed();
+    assert!(text.contains("has ended (process_exit)"), "{text}");
+    assert_eq!(project.cell("bash", "pwd").fine(), format!("/box/work\n{note}"));
+}
+
+/// THREAT[SES-11]: an idle session ends without a word.
+#[test]
+fn ses_11_code_for_a_session_that_was_idle_too_long_does_not_run() {
+    let mut project = Project::new("\n[sessions]\nidle-s = 1\n");
+    project.write("kept/file", "mine");
+    project.write("scratch/file", "1");
+    project.cell("bash", "cd scratch; sleep 9.0032 >/dev/null 2>&1 & :").fine();
+    project.client.wait_for_no_process("9.0032");
+    let text = project.cell("bash", "rm -rf ./*").failed();
+    let expected = "SESSION_ENDED: session: \"bash\" has ended (idle_timeout), and its variables and \
+                    current directory are gone; the code was not run; send it again to open a new \
+                    session with this name";
+    assert_eq!(text, expected);
+    assert_eq!(project.text("kept/file"), "mine");
+    project.cell("bash", "rm -rf scratch").fine();
+    assert!(!project.path("scratch").exists());
+}
+
+/// THREAT[FIL-16]
+#[test]
+fn fil_16_the_reply_tells_what_nested_code_changed() {
+    let mut project = Project::new("");
+    project.write("sub/old", "old");
+    let [top, sub] = ["", "sub"].map(|name| project.path(name).display().to_string());
+    let code = format!(
+        "const {{ session_id }} = await sessions.start('bash', 's', {{working_dir: {top:?}}});
+         await sessions.send(session_id, 'echo 1 > made; echo evil > .mcp.json');
+         await sessions.send(session_id, 'echo 22 > made');
+         const other = await sessions.start('bash', 't', {{working_dir: {sub:?}}});
+         await sessions.send(other.session_id, 'rm old');
+         await sessions.close(other.session_id);
+         await sessions.send(session_id, 'echo secret > /tmp/unseen');
+         return 'nothing';"
+    );
+    let said = project.client.call("execute_code", &json!({"code": code})).fine();
+    let top = top.trim_end_matches('/');
+    let expected = format!(
+        "nothing\n[artifacts of code that this code ran]\ncreated {top}/made (2 bytes)\n\
+         modified {top}/made (3 bytes)\ndeleted {top}/sub/old\n\
+         held back {top}/.mcp.json: it names programs that MCP clients start"
+    );
+    assert_eq!(said, expected);
 }

@@ -183,7 +183,7 @@ fn a_single_execution_has_its_arguments_too() {
         ] {
             let args = vec!["--help".to_owned(), "it's $HOME".to_owned()];
             let request = AdmissionRequest { args, ..request(language, code) };
-            let admitted = policy(LIMITS).admit(request, &[]).expect("admitted");
+            let admitted = policy(LIMITS).admit(request, &[], None).expect("admitted");
             let mut run = workers.start(&admitted, Vec::new()).await.expect("a run");
             let mut out = String::new();
             loop {

@@ -277,6 +277,8 @@ async fn stops(session: &mut Session, code: &str) {
 fn ses_9_not_one_more_command_of_a_stopped_cell_starts_in_bash() {
     with_workers(async |workers| {
         let mut bash = bash(workers).await;
+        // A shell that is not stopped first goes on while the rest is killed, in about every other try.
+        let many = "sleep 30 & first=$!; for i in {1..60}; do sleep 30 & done; wait $first; : >no";
         // Programs that ignore the interrupt have to be killed, and a shell goes on behind those.
         let deaf = "bash -c 'trap \"\" INT TERM; sleep 30 & wait; while :; do sleep 1; done'";
         for (n, code) in [
@@ -293,6 +295,7 @@ fn ses_9_not_one_more_command_of_a_stopped_cell_starts_in_bash() {
             "sleep 30; touch no".to_owned(),
         ]
         .into_iter()
+        .chain(std::iter::repeat_n(many.to_owned(), 8))
         .enumerate()
         {
             stops(&mut bash, &code).await;
@@ -367,11 +370,15 @@ fn ses_9_what_a_stopped_cell_has_started_ends_with_it() {
 #[test]
 fn ses_9_a_shell_that_cannot_be_brought_back_ends_rather_than_going_on() {
     with_workers(async |workers| {
-        let mut bash = bash(workers).await;
-        let reply = bash.send_long("trap - RTMAX; sleep 30; touch no").await;
-        assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall));
-        assert!(bash.run.session_end().is_some());
-        let changes = bash.run.collect_changes(bash.keep.path().join("end")).await;
-        assert!(changes.is_empty(), "{changes:?}");
+        // By default the stop signal kills a shell; one that ignores the signal would go on.
+        for action in ["-", "''"] {
+            let mut bash = bash(workers).await;
+            let code = format!("trap {action} RTMAX; sleep 30; : >no");
+            let reply = bash.send_long(&code).await;
+            assert_eq!(reply.outcome, Outcome::Stopped(Limit::Wall), "{code}");
+            assert!(bash.run.session_end().is_some(), "{code}");
+            let changes = bash.run.collect_changes(bash.keep.path().join("end")).await;
+            assert!(changes.is_empty(), "{code}: {changes:?}");
+        }
     });
 }

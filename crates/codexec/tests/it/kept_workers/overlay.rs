@@ -176,6 +176,30 @@ fn fil_7_an_edit_at_the_beginning_of_a_cell_is_not_overwritten() {
     });
 }
 
+/// THREAT[FIL-7]: a session sees its directory from the moment it is opened, and so its first cell
+/// may know the old version.
+#[test]
+fn fil_7_an_edit_before_the_first_cell_is_not_overwritten() {
+    with_workers(async |workers| {
+        for language in PROGRAMS {
+            let project = Project::new();
+            let mut session = project.session(workers, language).await;
+            fs::write(project.path.join("note"), "theirs").expect("written");
+            let code = match language {
+                Language::Python => "open('note', 'w').write('guest') and None",
+                Language::Node => "(await import('node:fs')).writeFileSync('note', 'guest'); 0",
+                _ => "printf guest > note",
+            };
+            session.prints(code, "").await;
+            let changes = session.run.collect_changes(session.keep.path().join("c")).await;
+            let conflicts: Vec<_> =
+                changes.conflicts.iter().map(|entry| entry.path.as_str()).collect();
+            let theirs = (project.text("note"), conflicts);
+            assert_eq!(theirs, ("theirs".to_owned(), vec!["note"]), "{language}: {changes:?}");
+        }
+    });
+}
+
 /// THREAT[FIL-9]
 #[test]
 fn fil_9_the_layers_are_out_of_a_guests_reach() {

@@ -1,5 +1,6 @@
 use super::*;
-use crate::{SecretSource, ServerState};
+use crate::ServerState;
+use codexec_mcp_config::SecretSource;
 
 #[tokio::test]
 async fn both_protocol_eras_work() {

@@ -1,0 +1,38 @@
+use std::time::{Instant, SystemTime};
+
+use codexec_gateway::{ServerHealth, ServerState};
+use codexec_server::{App, Fields};
+use codexec_types::format_rfc3339;
+use rmcp::model::{CallToolResult, ContentBlock};
+use serde_json::{Map, Value, json};
+
+use super::refusal::ExecutorRefusal;
+
+pub(super) async fn report(
+    app: &App,
+    arguments: Map<String, Value>,
+    connected_at: Instant,
+    has_audit_log: bool,
+) -> Result<CallToolResult, ExecutorRefusal> {
+    Fields::new(arguments).finish()?;
+    let is_sandboxed = app.workers.posture().await.is_ok();
+    let is_stored = app.records.store().await.is_ok();
+    let servers = app.gateway.health();
+    let connected = servers.iter().filter(|server| server.state == ServerState::Ready).count();
+    let sum = |count: fn(&ServerHealth) -> usize| -> usize { servers.iter().map(count).sum() };
+    let health = json!({
+        "healthy": is_sandboxed && is_stored,
+        "auditLog": {"enabled": has_audit_log},
+        "mcpClients": {"connected": connected},
+        "connectionPool": {
+            "active": sum(|server| server.counts.in_flight),
+            "waiting": sum(|server| server.counts.waiting),
+            "max": app.gateway.max_concurrent_calls(),
+        },
+        "uptime": (connected_at.elapsed().as_secs_f64() * 1e3).round() / 1e3,
+        "timestamp": format_rfc3339(SystemTime::now()),
+    });
+    let mut result = CallToolResult::success(vec![ContentBlock::text(health.to_string())]);
+    result.structured_content = Some(health);
+    Ok(result)
+}

@@ -1,0 +1,81 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use codexec_exec::Workers;
+use codexec_exec::packages::Packages;
+use codexec_gateway::Gateway;
+use codexec_scripts::Library;
+use codexec_types::ToolFilter;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::{LiveSettings, OpenSessions, Records, SessionSettings};
+
+/// The parts of the server. One per process; what belongs to one client is in its
+/// [`Connection`](crate::Connection).
+pub struct App {
+    pub live_settings: LiveSettings,
+    pub workers: Workers,
+    pub gateway: Gateway,
+    pub records: Arc<Records>,
+    pub sessions: OpenSessions,
+    pub scripts: Library,
+    pub packages: Packages,
+    pub(crate) stopping: CancellationToken,
+    pub(crate) executions: TaskTracker,
+}
+
+/// Timeout for executions to end when the server stops.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(10);
+
+impl App {
+    pub fn new(
+        workers: Workers,
+        gateway: Gateway,
+        records: Records,
+        sessions: SessionSettings,
+        scripts: Library,
+    ) -> App {
+        let (stopping, executions) = (CancellationToken::new(), TaskTracker::new());
+        let records = Arc::new(records);
+        let sessions = OpenSessions::new(sessions, Arc::clone(&records));
+        App {
+            live_settings: LiveSettings::default(),
+            packages: Packages::new(&workers),
+            workers,
+            gateway,
+            records,
+            sessions,
+            scripts,
+            stopping,
+            executions,
+        }
+    }
+
+    /// Stops everything: executions first, each with its record, then sessions, then upstreams and
+    /// waiting workers.
+    pub async fn shutdown(&self) {
+        self.stopping.cancel();
+        self.executions.close();
+        let ended = async {
+            self.executions.wait().await;
+            self.sessions.end_all("server_stopped").await;
+        };
+        if tokio::time::timeout(DRAIN_TIMEOUT, ended).await.is_err() {
+            tracing::warn!(
+                "executions did not end in time; the next start marks them as interrupted"
+            );
+        }
+        self.records.flush().await;
+        tokio::join!(self.gateway.shutdown(), self.workers.close());
+    }
+
+    /// Returns the names of the servers that a filter allows.
+    pub(crate) fn servers_in(&self, filter: &ToolFilter) -> Vec<String> {
+        let names = self.gateway.server_names().into_iter();
+        names
+            .filter(|name| filter.allows_server(name.as_str()))
+            .map(|name| name.as_str().to_owned())
+            .collect()
+    }
+}

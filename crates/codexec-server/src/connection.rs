@@ -1,0 +1,106 @@
+//! The settings of one connection.
+
+use std::sync::Arc;
+
+use codexec_store::ReadScope;
+use codexec_types::{Policy, Principal};
+use tokio_util::sync::CancellationToken;
+
+use crate::discovery::DiscoveryRateLimit;
+use crate::mcp::Toolsets;
+use crate::{LivePolicy, TextBudget};
+
+/// The identity and the settings of one connection. An edge creates it when it accepts a client:
+/// stdio and the command line once per process, an edge with tokens once for each token. All
+/// requests of the connection refer to it.
+pub struct Connection {
+    principal: Principal,
+    toolsets: Toolsets,
+    policy: Arc<LivePolicy>,
+    budget: TextBudget,
+    read_access: ReadAccess,
+    discovery_limit: Arc<DiscoveryRateLimit>,
+    stopping: CancellationToken,
+}
+
+/// The records that a connection may read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ReadAccess {
+    /// The records of its own identity.
+    #[default]
+    Own,
+    /// The records of all identities.
+    Everyone,
+}
+
+impl Connection {
+    pub fn new(principal: Principal, toolsets: Toolsets, policy: Arc<LivePolicy>) -> Connection {
+        Connection {
+            principal,
+            toolsets,
+            policy,
+            budget: TextBudget::DEFAULT,
+            read_access: ReadAccess::default(),
+            discovery_limit: Arc::default(),
+            stopping: CancellationToken::new(),
+        }
+    }
+
+    /// Sets how much of a long text the client gets.
+    #[must_use]
+    pub fn with_budget(mut self, budget: TextBudget) -> Connection {
+        self.budget = budget;
+        self
+    }
+
+    #[must_use]
+    pub fn with_read_access(mut self, access: ReadAccess) -> Connection {
+        self.read_access = access;
+        self
+    }
+
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    pub fn toolsets(&self) -> &Toolsets {
+        &self.toolsets
+    }
+
+    /// Returns the policy that applies now.
+    pub fn policy(&self) -> Arc<Policy> {
+        self.policy.get()
+    }
+
+    /// Returns how much of a long text the client gets.
+    pub fn budget(&self) -> TextBudget {
+        self.budget
+    }
+
+    /// Returns the counts of this connection's discovery requests.
+    pub fn discovery_limit(&self) -> &Arc<DiscoveryRateLimit> {
+        &self.discovery_limit
+    }
+
+    /// Cancels the executions of this connection, after the client has disconnected. Each one still
+    /// gets its record.
+    pub(crate) fn stop_executions(&self) {
+        self.stopping.cancel();
+    }
+
+    /// Returns a token that is cancelled when the client has disconnected.
+    pub(crate) fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// Returns the records that the client itself may read.
+    pub fn read_scope(&self) -> ReadScope {
+        match self.read_access {
+            ReadAccess::Own => ReadScope::Of(self.principal.identity().clone()),
+            ReadAccess::Everyone => ReadScope::Everyone,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
