@@ -372,6 +372,7 @@ class Interrupts(unittest.TestCase):
     def test_ses_3_an_interrupt_may_come_at_any_moment(self):
         # Each signal a little later than the one before, so that they hit every phase.
         with Session(guest) as session:
+            session.send("'it listens'")
             for number in range(600):
                 session.begin("[call_mcp_tool('a.b', {}) for _ in range(9)]\n1")
                 until = time.perf_counter() + number % 150 * 20e-6

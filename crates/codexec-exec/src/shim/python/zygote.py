@@ -73,6 +73,8 @@ def zygote(host):
     codexec_guest.prepare(message["preload"])
     send(host, "ready")
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # An interrupt may come before a guest has its handler; a frame with the interrupt follows.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     while True:
         asked, fds = receive(host)
         if asked is None:

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use crate::support::descendants;
 
-/// How long after an answer something of a guest may still be there.
-pub(crate) const AFTERMATH: Duration = Duration::from_secs(2);
+/// The longest that a test waits for a state of the host that follows an answer. A quiet host needs
+/// milliseconds; the tests of both users share two cores.
+pub(crate) const AFTERMATH: Duration = Duration::from_secs(10);
 
 /// Waits for a state of the host that nobody announces.
 pub(crate) fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
