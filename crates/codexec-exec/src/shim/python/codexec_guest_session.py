@@ -222,14 +222,25 @@ class Session:
             return
         self._is_stopped = True
         # In an event loop of the program's own, the program has to clean up.
-        if self._task is not None and _running_loop() is self._loop and _is_between_steps(frame):
-            self._loop.call_soon_threadsafe(self._task.cancel)
+        is_in_own_loop = self._task is not None and _running_loop() is self._loop
+        if is_in_own_loop and _is_between_steps(frame):
+            self._cancel_tasks()
         elif _is_in_wire(frame):
             self._wire.is_interrupted = True
+            if is_in_own_loop:
+                self._cancel_tasks()
             if _running_loop() is not None:
                 _running_loop().call_soon_threadsafe(self._stop_now)
         else:
             raise KeyboardInterrupt
+
+    def _cancel_tasks(self):
+        """Cancels the tasks of the cell at once: a task whose turn is next may never give it back.
+        """
+        for task in _all_tasks(self._loop) - self._older_tasks:
+            task.cancel()
+        # Wakes the loop if it waits.
+        self._loop.call_soon_threadsafe(_nothing)
 
     def _stop_now(self):
         if not self._wire.is_interrupted:
@@ -237,7 +248,10 @@ class Session:
         self._wire.is_interrupted = False
         if self._task is None or _running_loop() is not self._loop:
             raise KeyboardInterrupt
-        self._task.cancel()
+
+
+def _nothing():
+    pass
 
 
 async def _all_done(tasks):

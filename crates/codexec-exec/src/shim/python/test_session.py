@@ -382,6 +382,15 @@ class Interrupts(unittest.TestCase):
                 session.end()
                 self.assertEqual(session.send("2").value, 2, number)
 
+    def test_ses_3_a_task_that_has_not_begun_is_stopped_too(self):
+        # The signal arrives in the event loop, just before the first step of `spin`.
+        signalled = "import asyncio, os\nasyncio.get_running_loop().call_soon(os.kill, os.getpid(), 2)\n"
+        spin = "async def spin():\n  while True: pass\n"
+        for last in ("await asyncio.gather(spin(), asyncio.sleep(100))", "t = asyncio.create_task(spin())\nawait asyncio.sleep(100)"):
+            with Session(guest) as session:
+                self.assertEqual(session.send(spin + signalled + last).ending, "interrupted", last)
+                self.assertEqual(session.send("2").value, 2)
+
     def test_one_that_comes_too_late_stops_nothing(self):
         with Session(guest) as session:
             session.send("'it listens'")
