@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 MODULES = (
     "wire calls pictures values imports host_functions tools runtime mcp errors running session"
 ).split()
-SECONDS_TO_RUN = 5
+SECONDS_TO_RUN = 30
 
 
 def load_guest():

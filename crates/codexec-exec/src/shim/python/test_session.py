@@ -172,7 +172,7 @@ class Cells(unittest.TestCase):
 
     def test_tasks_go_on_between_cells(self):
         with Session(guest) as session:
-            session.send(
+            first = session.send(
                 """
                 import asyncio
                 async def tell():
@@ -183,7 +183,9 @@ class Cells(unittest.TestCase):
                 await asyncio.sleep(0)
                 """
             )
-            session.until_written("told")
+            # On a busy machine, the task may have printed before the cell ended.
+            if "told" not in first.out:
+                session.until_written("told")
             self.assertEqual(session.send("t.done()").value, False)
 
     def test_a_task_that_exits_takes_nothing_with_it(self):
