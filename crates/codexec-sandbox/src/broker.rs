@@ -38,6 +38,10 @@ const MAX_UNREAD_BYTES: usize = 64 << 20;
 /// included.
 const MAX_ASKS: usize = 1_024;
 
+/// How often [`Broker::drain`] looks for more, because a process that still runs may send without
+/// end. Enough for all connections, and for the largest frame.
+const MAX_DRAIN_ROUNDS: usize = 512;
+
 /// How long the host may take to read the last frames.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(1);
 
@@ -171,6 +175,27 @@ impl Broker {
         }
     }
 
+    /// Forwards everything that the guest's processes have sent by now, without waiting for more.
+    /// Called when the guest has ended, or reports the end of a cell: a process that has exited may
+    /// have sent its last frame unread.
+    pub(crate) fn drain(&mut self) -> io::Result<()> {
+        for _ in 0..MAX_DRAIN_ROUNDS {
+            let ready = self.wait(&[], PollTimeout::ZERO)?;
+            if !ready.listener && ready.connections.is_empty() {
+                break;
+            }
+            if ready.listener {
+                self.accept()?;
+            }
+            for (id, flags) in ready.connections {
+                self.serve(id, flags);
+            }
+            self.forward();
+            self.flush_host()?;
+        }
+        self.flush_host()
+    }
+
     fn wait(&self, until: &[BorrowedFd<'_>], timeout: PollTimeout) -> io::Result<Readiness> {
         let mut fds = vec![
             PollFd::new(self.host.as_fd(), poll_flags(true, &self.host)),
@@ -232,7 +257,8 @@ impl Broker {
         let is_well = !flags.contains(PollFlags::POLLNVAL)
             && connection.flush().is_ok()
             && (!flags.intersects(READABLE) || connection.fill(max_bytes).unwrap_or(false));
-        if !is_well {
+        // The peer may have closed the connection right after its last frame.
+        if !is_well && !self.forward_from(id) {
             self.connections.remove(&id);
         }
     }
@@ -241,24 +267,26 @@ impl Broker {
     /// full.
     fn forward(&mut self) -> bool {
         let ids: Vec<ConnectionId> = self.connections.keys().copied().collect();
-        for id in ids {
-            loop {
-                if self.is_full() {
-                    return true;
-                }
-                let Some(connection) = self.connections.get_mut(&id) else { break };
-                let frame = match connection.take() {
-                    Ok(Some(body)) => FromGuest::decode(body).ok(),
-                    Ok(None) => break,
-                    Err(_) => None,
-                };
-                let is_forwarded = frame.is_some_and(|frame| self.forward_frame(id, frame));
-                if !is_forwarded {
-                    self.connections.remove(&id);
-                }
+        ids.into_iter().any(|id| self.forward_from(id))
+    }
+
+    /// Forwards the complete frames of one connection, like [`Broker::forward`].
+    fn forward_from(&mut self, id: ConnectionId) -> bool {
+        loop {
+            if self.is_full() {
+                return true;
+            }
+            let Some(connection) = self.connections.get_mut(&id) else { return false };
+            let frame = match connection.take() {
+                Ok(Some(body)) => FromGuest::decode(body).ok(),
+                Ok(None) => return false,
+                Err(_) => None,
+            };
+            let is_forwarded = frame.is_some_and(|frame| self.forward_frame(id, frame));
+            if !is_forwarded {
+                self.connections.remove(&id);
             }
         }
-        false
     }
 
     /// Forwards one frame. Returns false if a connection may not send this frame.

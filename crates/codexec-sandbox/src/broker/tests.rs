@@ -205,6 +205,22 @@ fn a_closed_connection_drops_only_its_own_asks() {
 }
 
 #[test]
+fn frames_of_processes_that_have_exited_are_drained() {
+    let (mut host, theirs) = UnixStream::pair().expect("a pair");
+    let home = tempfile::tempdir().expect("a directory");
+    let path = home.path().join("listener");
+    let mut broker = Broker::new(theirs, bind_listener_at(&path).expect("a listener"));
+    for number in 0..20 {
+        let mut connection = UnixStream::connect(&path).expect("a connection");
+        send(&mut connection, &FromGuest::Progress(number.to_string()));
+    }
+    broker.drain().expect("drained");
+    for number in 0..20 {
+        assert_eq!(read_frame(&mut host), FromGuest::Progress(number.to_string()));
+    }
+}
+
+#[test]
 fn more_than_64_connections_are_closed() {
     let mut broker = start_broker();
     let mut connections: Vec<_> = (0..MAX_CONNECTIONS).map(|_| broker.connect()).collect();

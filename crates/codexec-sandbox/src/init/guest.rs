@@ -138,6 +138,7 @@ fn run_script(
     loop {
         broker.relay(&[signals.as_fd()], None)?;
         if let SignalEvent::Ended(status) = signals.next(Some(guest))? {
+            broker.drain()?;
             return Ok(status);
         }
     }

@@ -203,6 +203,7 @@ impl<'a> ShellSession<'a> {
 
     fn end_cell(&mut self, status: i32, gone: Option<String>) -> io::Result<()> {
         let Some(running) = self.running.take() else { return Ok(()) };
+        self.broker.drain()?;
         self.cells.clear_files(running.number, &running.key);
         let ending = match (status, gone) {
             _ if running.round > 0 => CellEnding::Interrupted,
