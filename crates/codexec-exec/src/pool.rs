@@ -72,9 +72,18 @@ impl HostResources {
         LayerLimits { max_bytes: files.max_bytes, max_files: files.max_files }
     }
 
+    /// Notes that the host is ending, so that workers that fail to start are no surprise.
+    pub(crate) fn begin_close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
     /// Removes the cgroups, if there are any, and kills the processes in them.
     pub(crate) async fn close(&self) {
-        self.is_closed.store(true, Ordering::Relaxed);
+        self.begin_close();
         if let Some(Ok(cgroups)) = self.cgroups.get() {
             let cgroups = cgroups.clone();
             let _ = tokio::task::spawn_blocking(move || cgroups.close()).await;
@@ -224,7 +233,7 @@ impl PoolLease {
                     }
                     pool.keep(slot);
                 }
-                Err(_) if pool.resources.is_closed.load(Ordering::Relaxed) => {}
+                Err(_) if pool.resources.is_closing() => {}
                 Err(error) => tracing::warn!(%error, "cannot refill a worker slot"),
             }
         });

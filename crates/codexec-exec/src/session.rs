@@ -59,9 +59,11 @@ impl Workers {
         let run = Run::new(job, limits, waiting);
         // The session keeps its slot, so the pool is refilled. Not awaited: every step has a
         // timeout.
-        let pool = Arc::clone(pool);
+        let (pool, resources) = (Arc::clone(pool), Arc::clone(&self.0.resources));
         tokio::spawn(async move {
-            if let Err(error) = pool.warm().await {
+            if let Err(error) = pool.warm().await
+                && !resources.is_closing()
+            {
                 tracing::warn!(%error, "cannot refill the worker pool");
             }
         });

@@ -68,6 +68,7 @@ impl Workers {
 
     /// Kills all workers and removes their cgroups. No worker starts afterwards.
     pub async fn close(&self) {
+        self.0.resources.begin_close();
         self.0.permits.close();
         for pool in [&self.0.js, &self.0.python, &self.0.bash, &self.0.node] {
             pool.renew();

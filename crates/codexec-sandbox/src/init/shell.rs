@@ -165,6 +165,8 @@ impl<'a> ShellSession<'a> {
             stop::kill_shell(self.shell.pid);
             return Ok(());
         };
+        // A shell that has not begun the cell yet finds no code to run.
+        self.cells.clear_files(running.number, &running.key);
         self.shell.request_report(running.round);
         running.stopping = Some(frozen.interrupt());
         Ok(())
@@ -192,7 +194,8 @@ impl<'a> ShellSession<'a> {
             if report.round != running.round {
                 continue;
             }
-            if report.key != running.key {
+            // A busy host may stop a cell before the shell has begun it: then the key is an older one.
+            if report.key != running.key && running.round == 0 {
                 // Another process has read the cell's command, so the cell has not run.
                 return Err(io::ErrorKind::InvalidData.into());
             }
