@@ -7,7 +7,7 @@
 // The result: one server, whichever file defines it.
 mod server;
 
-// Whose files there are, and where they are.
+// Owners and locations of config files, and where they are.
 mod client;
 mod locations;
 

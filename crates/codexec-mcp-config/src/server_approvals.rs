@@ -25,7 +25,7 @@ pub struct ServerApprovals {
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ApprovalRecord {
-    /// Empty if the name was approved when the file had no such entry: then none is approved.
+    /// Empty for a name that was approved before the file had such an entry; it matches no entry.
     fingerprint: String,
     written: Option<Json>,
 }

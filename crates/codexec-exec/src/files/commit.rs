@@ -56,10 +56,10 @@ enum Deletion {
     OldContent(PathBuf),
 }
 
-const CHANGED: &str = "somebody else changed it meanwhile, and theirs stays";
-const DELETED: &str = "somebody else deleted it meanwhile";
-const NOT_DELETED: &str = "somebody else changed it meanwhile, so it was not deleted";
-const EXCHANGED: &str = "somebody else put another folder there meanwhile";
+const CHANGED: &str = "another process changed this file meanwhile; its version was kept";
+const DELETED: &str = "another process deleted this file meanwhile";
+const NOT_DELETED: &str = "another process changed this file meanwhile, so it was not deleted";
+const EXCHANGED: &str = "another process replaced this folder meanwhile";
 const MOVED: &str = "it stays, because the file that the code moved it to was not written";
 const STASHED: &str = "`git stash` is not seen outside, so the files that it took away stay; \
     run `git stash pop` in this session";

@@ -80,7 +80,7 @@ impl App {
         client.check_depth()?;
         let folder = self.records.create_session_folder(&id).await.map_err(folder_error)?;
         let store = self.records.store().await?;
-        let servers = self.servers_in(admitted.reach().callable());
+        let servers = self.servers_in(admitted.reach().named_in_guest());
         let packages = create_packages_folder(&folder).await.map_err(folder_error)?;
         let mut run = self
             .workers

@@ -30,7 +30,7 @@ impl Commit<'_> {
 
     pub(super) fn delete_entries(&mut self) {
         while let Some((path, node, depth)) = self.progress.replacements.pop() {
-            // What is removed here may have been moved to an entry that is still to come.
+            // An entry that is processed later may be the new place of an entry that is removed here.
             self.progress.displaced.scan(self.upper, self.target);
             if let Err(error) = self.replace_entry(&path, &node, depth) {
                 self.report_failure(&path, &error);

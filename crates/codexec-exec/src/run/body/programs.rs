@@ -51,7 +51,7 @@ pub(in crate::run) struct ProgramsBody {
     pipes: CellPipes,
 }
 
-/// Whose output the pipes at hand carry.
+/// The cell that the current pipes belong to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CellPipes {
     Current,
@@ -230,7 +230,7 @@ impl ProgramsBody {
 }
 
 impl CellPipes {
-    /// Says whose output came from the pipes at hand.
+    /// Attributes output to the current cell or to an earlier one.
     fn attribute(self, stream: OutputStream, text: String, bytes: u64) -> BodyEvent {
         match self {
             CellPipes::Current => BodyEvent::Output(stream, text, bytes),

@@ -112,7 +112,7 @@ impl Run {
         // The next cell is counted from here.
         self.body.begin_idle(IDLE_CHECK_INTERVAL);
         self.start_counting();
-        self.conversation.limits_met = self.body.take_reached_limits();
+        self.conversation.limits_met.extend(self.body.take_reached_limits());
         if self.body.is_usable_after(&outcome) {
             self.state = RunState::Ended(outcome);
         } else {
