@@ -49,6 +49,7 @@ pub(super) struct LimitsSection {
     /// The most that a request may ask for.
     pub(super) max_timeout_ms: Option<u64>,
     pub(super) cpu_s: Option<u64>,
+    pub(super) grace_s: Option<u64>,
     pub(super) memory_mib: Option<u64>,
     pub(super) processes: Option<u64>,
     pub(super) open_files: Option<u64>,
