@@ -222,6 +222,8 @@ pub(super) struct CodeExecutorSection {
     /// True to also write executions and discoveries to `audit_log`.
     pub(super) audit: bool,
     pub(super) audit_log: Option<PathBuf>,
+    /// The maximum number of discoveries of one client in a minute, and that of its calls.
+    pub(super) rate_limit: Option<u64>,
     /// The tools that requests may allow. Not set: all.
     pub(super) allowed_tools: Option<Vec<String>>,
 }
