@@ -17,7 +17,7 @@ use codexec_types::Image;
 use serde_json::{Map, Value};
 
 pub use self::error::OwnFunctionError;
-pub use self::shape::exit_code;
+pub use self::shape::{artifact_paths, exit_code};
 use crate::fields::Fields;
 use crate::{App, Client, FinishedExecution, TextBudget};
 
