@@ -2,6 +2,7 @@
 //! out. The toolset `codexec`, code and the command line all call these, so that they behave the
 //! same everywhere. The table of the functions is in `codexec-functions`.
 
+mod argument_files;
 mod error;
 mod logs;
 mod packages;

@@ -46,6 +46,7 @@ impl TestHome {
             allowed: vec![home.join("project")],
             forbidden: Vec::new(),
             is_writable: true,
+            home: None,
         };
         settings.guest_paths = GuestPaths { files, run_from: Vec::new() };
         settings.user_home = Some(home);

@@ -36,8 +36,8 @@ impl Project {
     }
 
     fn policy(&self, is_writable: bool) -> Policy {
-        let files =
-            WorkingDirPolicy { allowed: vec![self.path.clone()], forbidden: vec![], is_writable };
+        let (allowed, forbidden) = (vec![self.path.clone()], Vec::new());
+        let files = WorkingDirPolicy { allowed, forbidden, is_writable, home: None };
         Policy { files, ..policy(LIMITS) }
     }
 
