@@ -8,7 +8,7 @@ pub struct WorkingDirPolicy {
     /// Excludes these paths, and everything below or above them. Overrides `allowed`.
     pub forbidden: Vec<PathBuf>,
     pub is_writable: bool,
-    /// The user's home directory, which paths of clients may begin with as `~`.
+    /// The user's home directory, for paths that begin with `~`.
     pub home: Option<PathBuf>,
 }
 

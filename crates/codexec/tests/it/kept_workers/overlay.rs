@@ -36,8 +36,8 @@ impl Project {
     }
 
     fn policy(&self, is_writable: bool) -> Policy {
-        let (allowed, forbidden) = (vec![self.path.clone()], Vec::new());
-        let files = WorkingDirPolicy { allowed, forbidden, is_writable, home: None };
+        let allowed = vec![self.path.clone()];
+        let files = WorkingDirPolicy { allowed, is_writable, ..WorkingDirPolicy::default() };
         Policy { files, ..policy(LIMITS) }
     }
 
