@@ -52,15 +52,14 @@ impl CodeExecutorTools {
     ) -> Result<CallToolResult, ExecutorRefusal> {
         let ExecutorRequest { mut request, allowed_tools, visible } =
             ExecutorRequest::read(app, &self.settings, client, language, arguments).await?;
-        let on_finished = self.audit_log.as_ref().map(audit::discovery_observer);
-        let limit = Arc::clone(client.connection.discovery_limit());
-        request.discover(visible, DiscoveryRules::new(limit, on_finished));
+        let observers = audit::observers(self.audit_log.as_ref());
+        let most = self.settings.requests_per_minute;
+        request.discover(visible, DiscoveryRules::new(&client.connection, most, observers));
         let about = audit::CodeInfo::of(&request, allowed_tools);
         let execution = app.execute(request, client).await?;
         let calls = CallSummaries::of(app, client, &execution).await;
         if let Some(log) = &self.audit_log {
-            let error = result::find_error(&execution, client.connection.budget());
-            log.append(&audit::execution_line(&about, &execution, error, &calls, client)).await;
+            log.append(&audit::execution_line(&about, &execution, &calls, client)).await;
         }
         Ok(result::result(&execution, &calls, client.connection.budget()))
     }
@@ -86,14 +85,18 @@ impl Toolset for CodeExecutorTools {
     fn begin(&self, tool: &str, arguments: JsonObject, request: &ToolRequest<'_>) -> PendingCall {
         let (toolset, language) = (self.clone(), language(tool));
         let connected_at = request.connected_at;
+        let is_structured_only = request.shows_structured_only();
         request.start(move |app, client| async move {
-            let done = match language {
+            let mut done = match language {
                 Some(language) => toolset.execute(&app, language, arguments, &client).await,
                 None => {
                     let has_audit_log = toolset.audit_log.is_some();
                     health::report(&app, arguments, connected_at, has_audit_log).await
                 }
             };
+            if let (Ok(result), true) = (&mut done, is_structured_only) {
+                result::remove_text(result);
+            }
             CallOutcome::own(done.unwrap_or_else(|refusal| refusal.result()))
         })
     }

@@ -77,8 +77,11 @@ impl Migration {
         for value in &all {
             if let Err(error) = inherited.apply(value, host) {
                 notes.push(format!("ignored: {error}"));
+                continue;
             }
-            if let SettingMeaning::Ignored(why) = &value.setting.meaning {
+            if let SettingMeaning::Ignored(why) | SettingMeaning::Only(_, why) =
+                &value.setting.meaning
+            {
                 notes.push(format!("{} has no effect in codexec: {why}", value.origin()));
             }
         }

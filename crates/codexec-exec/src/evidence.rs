@@ -81,7 +81,10 @@ impl Evidence {
             | ThrownCode::ToolNotAllowed
             | ThrownCode::ToolNotFound
             | ThrownCode::ToolQuarantined
-            | ThrownCode::UpstreamError => Outcome::Threw(thrown),
+            | ThrownCode::UpstreamError
+            | ThrownCode::CircuitOpen
+            | ThrownCode::ServiceUnavailable
+            | ThrownCode::RateLimited => Outcome::Threw(thrown),
         }
     }
 
@@ -113,7 +116,10 @@ impl Evidence {
             | ThrownCode::ToolNotAllowed
             | ThrownCode::ToolNotFound
             | ThrownCode::ToolQuarantined
-            | ThrownCode::UpstreamError => false,
+            | ThrownCode::UpstreamError
+            | ThrownCode::CircuitOpen
+            | ThrownCode::ServiceUnavailable
+            | ThrownCode::RateLimited => false,
         };
         match (is_out, self.is_compiled) {
             (true, true) => Outcome::Stopped(Limit::Memory),

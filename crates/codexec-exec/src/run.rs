@@ -224,7 +224,8 @@ impl Run {
         self.state = RunState::Dying(decided, status);
     }
 
-    /// Handles the deadline. The guest is asked to end first, if its body can do that.
+    /// Handles the deadline. The guest is asked to end first, if it has a grace period and its body
+    /// can do that.
     fn handle_deadline(&mut self) {
         let outcome = Outcome::Stopped(Limit::Wall);
         match (&self.state, &self.session) {
@@ -233,12 +234,13 @@ impl Run {
                 self.end(reason.clone());
             }
             (_, Some(_)) => self.interrupt_cell(outcome),
-            (_, None) => match self.body.ask_to_end() {
-                Some(grace) => {
-                    self.state = RunState::Terminating(outcome, Instant::now() + grace);
+            (_, None) => {
+                let grace = self.conversation.limits.grace;
+                match !grace.is_zero() && self.body.ask_to_end() {
+                    true => self.state = RunState::Terminating(outcome, Instant::now() + grace),
+                    false => self.end(outcome),
                 }
-                None => self.end(outcome),
-            },
+            }
         }
     }
 

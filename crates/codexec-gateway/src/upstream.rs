@@ -69,6 +69,9 @@ pub(crate) struct Upstream {
     config: ServerConfig,
     shared: UpstreamShared,
     state: watch::Sender<UpstreamState>,
+    /// Callers that wait for the start. A `watch` wakes them in any order, a semaphore in order of
+    /// arrival.
+    start_queue: Semaphore,
     /// The last list; it outlives the process it came from.
     tool_cache: Arc<ToolCache>,
     started_at: Mutex<Option<Instant>>,
@@ -99,6 +102,7 @@ impl Upstream {
             config,
             shared,
             state: watch::Sender::new(UpstreamState::Idle),
+            start_queue: Semaphore::new(1),
             started_at: Mutex::new(None),
             failures: AtomicU32::new(0),
             counts: CallCounters::default(),
@@ -165,10 +169,17 @@ impl Upstream {
         self.state()
     }
 
-    /// Returns a connection to the running server, starting it if needed.
+    /// Returns a connection to the running server, starting it if needed. Callers that wait for
+    /// the start continue in order of arrival.
     pub(crate) async fn connect(
         self: &Arc<Upstream>,
     ) -> Result<Arc<UpstreamConnection>, UpstreamError> {
+        let is_starting = matches!(self.start_if_needed(), UpstreamState::Starting);
+        // Whoever comes while others still wait goes behind them.
+        let _turn = match is_starting || self.start_queue.available_permits() == 0 {
+            true => Some(self.start_queue.acquire().await.map_err(|_| UpstreamError::ShutDown)?),
+            false => None,
+        };
         let mut states = self.state.subscribe();
         let mut state = self.start_if_needed();
         loop {
@@ -196,7 +207,10 @@ impl Upstream {
         let is_worth_it =
             matches!(state, UpstreamState::Starting) && !self.was_slow.load(Ordering::Relaxed);
         if is_worth_it {
-            let settled = states.wait_for(|state| !matches!(state, UpstreamState::Starting));
+            let settled = async {
+                let _turn = self.start_queue.acquire().await;
+                let _ = states.wait_for(|state| !matches!(state, UpstreamState::Starting)).await;
+            };
             if tokio::time::timeout_at(until, settled).await.is_err() {
                 self.was_slow.store(true, Ordering::Relaxed);
             }

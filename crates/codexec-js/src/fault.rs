@@ -79,6 +79,9 @@ fn find_code(name: &str) -> Option<ThrownCode> {
         ThrownCode::ToolNotFound,
         ThrownCode::ToolQuarantined,
         ThrownCode::UpstreamError,
+        ThrownCode::CircuitOpen,
+        ThrownCode::ServiceUnavailable,
+        ThrownCode::RateLimited,
     ];
     codes.into_iter().find(|code| code.name() == name)
 }

@@ -221,7 +221,8 @@ impl LoadedScript {
         let Some((dir, metadata, _)) = read_metadata(&versions, &version.to_string())? else {
             return Ok(None);
         };
-        let Some((language, code, stamp)) = read_code(&dir, metadata.language)? else {
+        let Some(CodeFile { language, code, stamp, .. }) = read_code(&dir, metadata.language)?
+        else {
             return Ok(None);
         };
         let facts = FolderFacts {
@@ -273,7 +274,8 @@ fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, ScriptFileError>
     let Some((dir, metadata, metadata_stamp)) = read_metadata(root, slug)? else {
         return Ok(None);
     };
-    let Some((language, code, stamp)) = read_code(&dir, metadata.language)? else {
+    let Some(CodeFile { name: file, language, code, stamp }) = read_code(&dir, metadata.language)?
+    else {
         return Err(ScriptFileError::NoCode);
     };
     let name = metadata.name().map(str::to_owned).filter(|name| has_slug(name, slug));
@@ -284,7 +286,7 @@ fn load(root: &Dir, slug: &str) -> Result<Option<LoadedScript>, ScriptFileError>
     let is_settled = is_same_language && meta.version > 0 && meta.sha256 == sha256;
     let stamps = ScriptStamps {
         metadata: (format!("{slug}/{METADATA}"), metadata_stamp),
-        code: (format!("{slug}/{}", file_name(language)), Some(stamp)),
+        code: (format!("{slug}/{file}"), Some(stamp)),
     };
     let mut loaded = LoadedScript { meta, code, stamps, is_settled, dir };
     if !is_settled {
@@ -342,17 +344,26 @@ fn read_metadata(
     }
 }
 
+/// The code of a script, as it was read.
+struct CodeFile {
+    name: String,
+    language: Language,
+    code: String,
+    stamp: FileStamp,
+}
+
 /// Reads the code, in the language of the metadata or else in any other.
-fn read_code(
-    dir: &Dir,
-    named: Option<Language>,
-) -> Result<Option<(Language, String, FileStamp)>, ScriptFileError> {
-    for language in named.into_iter().chain(Language::ALL) {
-        let file = file_name(language);
-        match dir.read(&file, MAX_CODE_BYTES as u64) {
-            Ok(Some((code, stamp))) => return Ok(Some((language, code, stamp))),
+fn read_code(dir: &Dir, named: Option<Language>) -> Result<Option<CodeFile>, ScriptFileError> {
+    // CodeExec MCP saves Node.js scripts as `script.js`.
+    let node_file = named.filter(|language| *language == Language::Node);
+    let node_file = node_file.map(|node| (node, file_name(Language::JavaScript)));
+    let own_file = named.map(|language| (language, file_name(language)));
+    let others = Language::ALL.into_iter().map(|language| (language, file_name(language)));
+    for (language, name) in own_file.into_iter().chain(node_file).chain(others) {
+        match dir.read(&name, MAX_CODE_BYTES as u64) {
+            Ok(Some((code, stamp))) => return Ok(Some(CodeFile { name, language, code, stamp })),
             Ok(None) => {}
-            Err(err) => return Err(file_error(&file, &err)),
+            Err(err) => return Err(file_error(&name, &err)),
         }
     }
     Ok(None)

@@ -32,6 +32,7 @@ pub struct ScriptMatch {
 pub enum MatchedField {
     Name,
     Tag,
+    Language,
     Description,
     Code,
 }
@@ -41,6 +42,7 @@ impl MatchedField {
         match self {
             MatchedField::Name => "name_match",
             MatchedField::Tag => "tag_match",
+            MatchedField::Language => "language_match",
             MatchedField::Description => "description_match",
             MatchedField::Code => "code_match",
         }
@@ -50,6 +52,7 @@ impl MatchedField {
         match self {
             MatchedField::Name => 8.0,
             MatchedField::Tag => 5.0,
+            MatchedField::Language => 4.0,
             MatchedField::Description => 3.0,
             MatchedField::Code => 1.0,
         }
@@ -67,9 +70,11 @@ pub(crate) struct ScriptWords {
 
 impl ScriptWords {
     pub(crate) fn new(meta: &ScriptMeta, code: &str) -> ScriptWords {
+        let language = format!("{} {}", meta.language.name(), meta.language.short());
         let fields = [
             (MatchedField::Name, unique_words(&meta.name)),
             (MatchedField::Tag, unique_words(&meta.tags.join(" "))),
+            (MatchedField::Language, unique_words(&language)),
             (MatchedField::Description, unique_words(&meta.without_hidden().description)),
             (MatchedField::Code, code_words(code)),
         ];

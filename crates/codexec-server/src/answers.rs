@@ -16,7 +16,9 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
-use crate::discovery::{DiscoveryContext, DiscoveryRules, SearchWords, explain_denied};
+use crate::discovery::{
+    DiscoveryContext, DiscoveryRules, FinishedCall, SearchWords, explain_denied, name_call,
+};
 use crate::outer_execution::SessionScope;
 use crate::own::OwnFunctionError;
 use crate::sessions::{RecordedCell, Replay};
@@ -160,8 +162,7 @@ impl<'a> Answers<'a> {
         ask: Ask,
     ) -> Result<Json, CallError> {
         let Some(words) = SearchWords::of(&ask) else {
-            let explain = |error| explain_denied(error, self.admitted.reach());
-            return self.call_upstream(ask).await.map_err(explain);
+            return self.call_by_rules(discovery, ask).await;
         };
         let by = DiscoveryContext {
             store: self.store,
@@ -172,6 +173,26 @@ impl<'a> Answers<'a> {
         };
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         discovery.answer(by, &self.gateway, (ask, words), number).await
+    }
+
+    /// Calls a tool, if the client has not made too many calls, and reports the call.
+    async fn call_by_rules(&self, rules: &DiscoveryRules, ask: Ask) -> Result<Json, CallError> {
+        let (begun, (server, tool)) = (Instant::now(), name_call(&ask));
+        let result = match rules.count_call(self.client.identity()) {
+            Ok(()) => {
+                let explain = |error| explain_denied(error, self.admitted.reach());
+                self.call_upstream(ask).await.map_err(explain)
+            }
+            Err(refused) if !refused.is_first => return Err(refused.error),
+            Err(refused) => Err(refused.error),
+        };
+        let error = result.as_ref().err().map(|error| call_code_name(error.code));
+        let (execution, client) = (self.id.clone(), self.client.name());
+        let duration = begun.elapsed();
+        rules
+            .report_call(|| FinishedCall { execution, client, server, tool, error, duration })
+            .await;
+        result
     }
 
     async fn ask_gateway(&self, ask: Ask) -> Result<Json, CallError> {
@@ -258,7 +279,7 @@ impl<'a> Answers<'a> {
 }
 
 /// Returns server, tool and arguments for the record of a call.
-fn describe_call(ask: &Ask) -> (&str, &str, &str) {
+pub(crate) fn describe_call(ask: &Ask) -> (&str, &str, &str) {
     match ask {
         Ask::Tool { server, tool, args } => (server, tool, args.text()),
         Ask::Named { name, args } => ("", name, args.text()),
@@ -287,5 +308,8 @@ pub(crate) fn call_code_name(code: CallCode) -> &'static str {
         CallCode::ToolNotFound => "TOOL_NOT_FOUND",
         CallCode::ToolQuarantined => "TOOL_QUARANTINED",
         CallCode::UpstreamError => "UPSTREAM_ERROR",
+        CallCode::CircuitOpen => "CIRCUIT_OPEN",
+        CallCode::ServiceUnavailable => "SERVICE_UNAVAILABLE",
+        CallCode::RateLimited => "RATE_LIMITED",
     }
 }

@@ -20,6 +20,7 @@ pub struct Connection {
     budget: TextBudget,
     read_access: ReadAccess,
     discovery_limit: Arc<DiscoveryRateLimit>,
+    call_limit: Arc<DiscoveryRateLimit>,
     stopping: CancellationToken,
 }
 
@@ -42,6 +43,7 @@ impl Connection {
             budget: TextBudget::DEFAULT,
             read_access: ReadAccess::default(),
             discovery_limit: Arc::default(),
+            call_limit: Arc::default(),
             stopping: CancellationToken::new(),
         }
     }
@@ -77,9 +79,9 @@ impl Connection {
         self.budget
     }
 
-    /// Returns the counts of this connection's discovery requests.
-    pub fn discovery_limit(&self) -> &Arc<DiscoveryRateLimit> {
-        &self.discovery_limit
+    /// Returns the counts of this connection's discoveries and calls.
+    pub(crate) fn request_limits(&self) -> (Arc<DiscoveryRateLimit>, Arc<DiscoveryRateLimit>) {
+        (Arc::clone(&self.discovery_limit), Arc::clone(&self.call_limit))
     }
 
     /// Cancels the executions of this connection, after the client has disconnected. Each one still

@@ -1,6 +1,7 @@
 //! Discovery rules of `code-executor`: code sees every tool, whatever it may call, and is limited
 //! in how often, how long and with which words it may search.
 
+mod calls;
 mod rate_limit;
 mod rules;
 mod tool_answers;
@@ -14,8 +15,10 @@ use codexec_types::{Ask, CallCode, CallError, ExecutionId, Json, Language, Reach
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-pub use self::rate_limit::DiscoveryRateLimit;
-use crate::Client;
+pub use self::calls::FinishedCall;
+pub(crate) use self::calls::name_call;
+pub(crate) use self::rate_limit::DiscoveryRateLimit;
+use crate::{Client, Connection};
 
 /// Timeout of a discovery.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(500);
@@ -26,12 +29,21 @@ const SERVERS_TIMEOUT: Duration = Duration::from_millis(490);
 /// The visible tools are in the execution's [`Reach`].
 pub struct DiscoveryRules {
     limit: Arc<DiscoveryRateLimit>,
-    /// Called after each discovery, before the code gets the result.
-    on_finished: Option<DiscoveryObserver>,
+    call_limit: Arc<DiscoveryRateLimit>,
+    /// The maximum number of discoveries of one client in a minute, and that of its calls.
+    max_requests: usize,
+    observers: RequestObservers,
 }
 
-/// A function that is told of discoveries, e.g. for an audit log.
-pub type DiscoveryObserver = Arc<dyn Fn(FinishedDiscovery) -> BoxFuture<'static, ()> + Send + Sync>;
+/// A function that is told of requests, e.g. for an audit log, before the code gets the result.
+pub type RequestObserver<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + Sync>;
+
+/// The functions that are told of requests.
+#[derive(Clone, Default)]
+pub struct RequestObservers {
+    pub discovery: Option<RequestObserver<FinishedDiscovery>>,
+    pub call: Option<RequestObserver<FinishedCall>>,
+}
 
 /// A discovery that was answered or refused.
 pub struct FinishedDiscovery {
@@ -99,11 +111,14 @@ impl SearchWords {
 }
 
 impl DiscoveryRules {
+    /// Creates the rules for requests of a connection, which share its counts.
     pub fn new(
-        limit: Arc<DiscoveryRateLimit>,
-        on_finished: Option<DiscoveryObserver>,
+        connection: &Connection,
+        max_requests: usize,
+        observers: RequestObservers,
     ) -> DiscoveryRules {
-        DiscoveryRules { limit, on_finished }
+        let (limit, call_limit) = connection.request_limits();
+        DiscoveryRules { limit, call_limit, max_requests, observers }
     }
 
     /// Counts, checks and answers a discovery, and records it whatever the result.
@@ -115,11 +130,11 @@ impl DiscoveryRules {
         number: u32,
     ) -> Result<Json, CallError> {
         let begun = Instant::now();
-        let counted = self.limit.count(by.client.identity(), begun);
+        let counted = self.limit.count(by.client.identity(), self.max_requests, begun);
         if let Err(rate_limited) = &counted
             && !rate_limited.is_first
         {
-            return Err(rate_limit_error(rate_limited.wait));
+            return Err(self.rate_limit_error(rate_limited.wait));
         }
         let args = json!({"searchTerms": words.shortened()}).to_string();
         let kept_bytes = args.len();
@@ -131,7 +146,7 @@ impl DiscoveryRules {
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
         let result = match (counted, rules::check(&ask)) {
-            (Err(rate_limited), _) => Err(rate_limit_error(rate_limited.wait)),
+            (Err(rate_limited), _) => Err(self.rate_limit_error(rate_limited.wait)),
             (Ok(()), Err(error)) => Err(error),
             (Ok(()), Ok(())) => search(by, gateway, ask).await,
         };
@@ -143,7 +158,7 @@ impl DiscoveryRules {
             result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
         };
         by.store.finish_call(by.id, number, end).await;
-        if let Some(on_finished) = &self.on_finished {
+        if let Some(on_finished) = &self.observers.discovery {
             on_finished(FinishedDiscovery {
                 execution: by.id.clone(),
                 client: by.client.name(),
@@ -156,6 +171,10 @@ impl DiscoveryRules {
             .await;
         }
         result
+    }
+
+    fn rate_limit_error(&self, wait: Duration) -> CallError {
+        calls::rate_limit_error("discovery requests", self.max_requests, wait)
     }
 }
 
@@ -187,16 +206,6 @@ async fn search(by: DiscoveryContext<'_>, gateway: &Gateway, ask: Ask) -> Result
         Ok(result) => result,
         Err(_) => Err(timeout_error(&starting)),
     }
-}
-
-fn rate_limit_error(wait: Duration) -> CallError {
-    let (most, window) = (rate_limit::MAX_REQUESTS, rate_limit::WINDOW.as_secs());
-    let seconds = wait.as_secs() + 1;
-    let message = format!(
-        "Rate limit exceeded: at most {most} discovery requests in {window} s; try again in \
-         {seconds} s, or keep what earlier ones gave"
-    );
-    CallError::new(CallCode::UpstreamError, message)
 }
 
 fn starting_servers(gateway: &Gateway) -> Vec<String> {

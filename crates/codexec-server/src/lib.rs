@@ -36,7 +36,8 @@ pub use budget::TextBudget;
 pub use client::Client;
 pub use connection::{Connection, ReadAccess};
 pub use discovery::{
-    DISCOVERY_SERVER, DiscoveryObserver, DiscoveryRateLimit, DiscoveryRules, FinishedDiscovery,
+    DISCOVERY_SERVER, DiscoveryRules, FinishedCall, FinishedDiscovery, RequestObserver,
+    RequestObservers,
 };
 pub use error::ExecuteError;
 pub use escaped_text::escape_name;

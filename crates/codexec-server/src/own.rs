@@ -2,6 +2,7 @@
 //! out. The toolset `codexec`, code and the command line all call these, so that they behave the
 //! same everywhere. The table of the functions is in `codexec-functions`.
 
+mod argument_files;
 mod error;
 mod logs;
 mod packages;
@@ -17,7 +18,7 @@ use codexec_types::Image;
 use serde_json::{Map, Value};
 
 pub use self::error::OwnFunctionError;
-pub use self::shape::exit_code;
+pub use self::shape::{artifact_paths, exit_code};
 use crate::fields::Fields;
 use crate::{App, Client, FinishedExecution, TextBudget};
 

@@ -212,6 +212,12 @@ pub enum CallCode {
     ToolQuarantined,
     /// The tool returned `isError`, or its server could not be reached or did not answer in time.
     UpstreamError,
+    /// The server failed too often, and is not called for a while.
+    CircuitOpen,
+    /// Too many calls run at the server or wait for it.
+    ServiceUnavailable,
+    /// The client made too many requests in too short a time.
+    RateLimited,
 }
 
 /// Keeps at most one word more than an ask may have, and skips the rest.

@@ -7,6 +7,8 @@ pub struct Limits {
     pub wall: Duration,
     /// CPU time of all processes together.
     pub cpu: Duration,
+    /// How long programs may clean up after SIGTERM at the deadline. Zero: they are killed at once.
+    pub grace: Duration,
     pub memory_bytes: u64,
     /// Processes and threads together.
     pub processes: u32,
@@ -37,6 +39,7 @@ impl Limits {
     pub const DEFAULT: Limits = Limits {
         wall: Duration::from_secs(30),
         cpu: Duration::from_secs(120),
+        grace: Duration::ZERO,
         memory_bytes: 512 << 20,
         processes: 128,
         open_files: 1_024,
@@ -45,6 +48,15 @@ impl Limits {
         output_bytes: 4 << 20,
         tool_calls: 1_000,
     };
+
+    /// Returns the CPU time of an execution that may run for `wall`. `cpu` is enough for the
+    /// default time; longer executions get more in proportion, because allowed time is also time
+    /// to work.
+    pub fn cpu_within(&self, wall: Duration) -> Duration {
+        let base = Limits::DEFAULT.wall;
+        let excess = wall.saturating_sub(base).as_secs_f64() / base.as_secs_f64();
+        self.cpu.saturating_add(self.cpu.mul_f64(excess))
+    }
 }
 
 impl Limit {

@@ -52,6 +52,9 @@ pub enum ThrownCode {
     ToolNotFound,
     ToolQuarantined,
     UpstreamError,
+    CircuitOpen,
+    ServiceUnavailable,
+    RateLimited,
 }
 
 /// How a worker crashed. Guest code can always cause this (`os._exit`, `kill -9 $$`), so it is an
@@ -97,6 +100,9 @@ impl ThrownCode {
             ThrownCode::ToolNotFound => "TOOL_NOT_FOUND",
             ThrownCode::ToolQuarantined => "TOOL_QUARANTINED",
             ThrownCode::UpstreamError => "UPSTREAM_ERROR",
+            ThrownCode::CircuitOpen => "CIRCUIT_OPEN",
+            ThrownCode::ServiceUnavailable => "SERVICE_UNAVAILABLE",
+            ThrownCode::RateLimited => "RATE_LIMITED",
         }
     }
 }

@@ -147,6 +147,7 @@ impl Policy {
             limits.wall = limits.wall.min(outer.wall);
             limits.tool_calls = limits.tool_calls.min(outer.tool_calls);
         }
+        limits.cpu = self.limits.cpu_within(limits.wall);
         let (tools, grants) = self.tools_for(&request.asked, servers)?;
         let view = std::mem::take(&mut request.view);
         let reach = Reach::new(tools, grants, view, &self.tools, outer.map(|outer| outer.reach));

@@ -8,6 +8,8 @@ pub struct WorkingDirPolicy {
     /// Excludes these paths, and everything below or above them. Overrides `allowed`.
     pub forbidden: Vec<PathBuf>,
     pub is_writable: bool,
+    /// The user's home directory, for paths that begin with `~`.
+    pub home: Option<PathBuf>,
 }
 
 /// A resolved directory. The directory that is mounted later must have the same device and inode.
@@ -40,6 +42,14 @@ pub enum DirRefusal {
 }
 
 impl WorkingDirPolicy {
+    /// Replaces a leading `~` by the user's home directory.
+    pub fn expand_home(&self, path: &Path) -> PathBuf {
+        match (path.strip_prefix("~"), &self.home) {
+            (Ok(rest), Some(home)) => home.join(rest),
+            _ => path.to_owned(),
+        }
+    }
+
     /// Returns the innermost allowed directory that contains `path` or is `path`.
     pub fn check(&self, path: &Path) -> Result<&Path, DirRefusal> {
         let is_kin = |other: &&PathBuf| path.starts_with(other) || other.starts_with(path);

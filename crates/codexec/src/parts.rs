@@ -17,7 +17,7 @@ use codexec_mcp_config::{
 use codexec_scripts::Library;
 use codexec_server::mcp::{ToolsetNames, Toolsets};
 use codexec_server::{App, Connection, LivePolicy, Records, TextBudget};
-use codexec_types::{Edge, Identity, Principal};
+use codexec_types::{Edge, Identity, Limits, Policy, Principal};
 
 use crate::cli::CommonArgs;
 use crate::config::{Config, ConfigFile, HostEnvironment};
@@ -133,7 +133,7 @@ impl Parts {
             role,
             programs_role: "zygote-programs",
             mounter_role: "mounter",
-            limits: self.config.policy.limits,
+            limits: self.worker_limits(),
             python: self.config.python.clone(),
             node: self.config.node.clone(),
             path: env::path(),
@@ -152,6 +152,13 @@ impl Parts {
                 ..self.config.packages.clone()
             },
         }
+    }
+
+    /// Returns the limits of workers. They are made before anybody knows what a request asks for,
+    /// so they allow the CPU time of the longest execution.
+    fn worker_limits(&self) -> Limits {
+        let Policy { limits, max_wall, .. } = &self.config.policy;
+        Limits { cpu: limits.cpu_within(*max_wall), ..*limits }
     }
 
     /// Builds the app, and the connection of the user's terminal, without starting any process.

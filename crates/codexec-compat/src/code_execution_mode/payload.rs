@@ -1,6 +1,6 @@
 //! The result of a run in this toolset's format.
 
-use codexec_server::own::exit_code;
+use codexec_server::own::{artifact_paths, exit_code};
 use codexec_server::{
     ExecuteError, FinishedExecution, TextBudget, explain_outcome, render_failure, render_value,
     resource_uri,
@@ -9,6 +9,9 @@ use codexec_types::{Limit, Outcome, Thrown, ThrownCode};
 use serde_json::{Map, Value, json};
 
 use super::arguments::RunPythonArguments;
+
+/// Further files are in the record.
+const MAX_ARTIFACTS: usize = 100;
 
 /// The four words for how a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +35,10 @@ pub(super) struct Payload {
     pub(super) error: Option<String>,
     /// JSON, unless it was cut.
     pub(super) result: Option<String>,
+    /// The files that are new or changed.
+    artifacts: Vec<String>,
+    /// The codes of the limits that the code reached without being stopped.
+    limits: Vec<&'static str>,
 }
 
 impl PayloadStatus {
@@ -57,6 +64,8 @@ impl Payload {
             timeout_seconds: None,
             error: None,
             result: execution.outcome.value().filter(|text| *text != "null").map(str::to_owned),
+            artifacts: artifact_paths(execution),
+            limits: execution.limits_met.iter().map(|limit| limit.code()).collect(),
         };
         match &execution.outcome {
             Outcome::Returned(_) => {}
@@ -92,6 +101,8 @@ impl Payload {
             timeout_seconds: None,
             error: Some(why),
             result: None,
+            artifacts: Vec::new(),
+            limits: Vec::new(),
         }
     }
 
@@ -177,6 +188,8 @@ impl Payload {
         put("servers", json!(self.servers));
         put("timeoutSeconds", json!(self.timeout_seconds));
         put("error", json!(self.error));
+        put("artifacts", json!(self.artifacts.iter().take(MAX_ARTIFACTS).collect::<Vec<_>>()));
+        put("limits", json!(self.limits));
         if let Some(result) = &self.result {
             let text = || Value::String(result.clone());
             fields.insert(

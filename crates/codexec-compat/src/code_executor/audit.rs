@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use codexec_server::{
-    Client, DiscoveryObserver, ExecutionRequest, FinishedDiscovery, FinishedExecution,
+    Client, ExecutionRequest, FinishedCall, FinishedDiscovery, FinishedExecution, RequestObserver,
+    RequestObservers,
 };
 use codexec_store::mask;
 use codexec_types::{Language, format_rfc3339};
@@ -12,9 +13,10 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::audit_log::AuditLog;
-use super::calls::CallSummaries;
+use super::calls::{self, CallSummaries};
 
-const MAX_ERROR_CHARS: usize = 1_000;
+/// Code names tools as it likes.
+const MAX_NAME_CHARS: usize = 200;
 
 /// The code's properties for the log: never the code itself.
 pub(super) struct CodeInfo {
@@ -39,11 +41,10 @@ impl CodeInfo {
 pub(super) fn execution_line(
     about: &CodeInfo,
     execution: &FinishedExecution,
-    error: Option<String>,
     calls: &CallSummaries,
     client: &Client,
 ) -> Value {
-    let error = error.map(|error| error.chars().take(MAX_ERROR_CHARS).collect::<String>());
+    let error = execution.outcome.code();
     json!({
         "timestamp": format_rfc3339(SystemTime::now()),
         "action": "execution",
@@ -55,19 +56,47 @@ pub(super) fn execution_line(
         "executionId": execution.id.as_str(),
         "executionTimeMs": milliseconds(execution.duration),
         "success": error.is_none(),
-        "error": error.as_deref().map(mask),
+        // Only the code: messages and tracebacks quote the source text.
+        "error": error,
         "clientId": client.name(),
         "memoryUsage": execution.usage.peak_memory_bytes,
     })
 }
 
-/// Returns the observer that logs every discovery.
-pub(super) fn discovery_observer(log: &Arc<AuditLog>) -> DiscoveryObserver {
+/// Returns the observers that log every discovery and every call.
+pub(super) fn observers(log: Option<&Arc<AuditLog>>) -> RequestObservers {
+    match log {
+        Some(log) => RequestObservers {
+            discovery: Some(observer(log, discovery_line)),
+            call: Some(observer(log, call_line)),
+        },
+        None => RequestObservers::default(),
+    }
+}
+
+fn observer<T: Send + 'static>(log: &Arc<AuditLog>, line: fn(&T) -> Value) -> RequestObserver<T> {
     let log = Arc::clone(log);
-    Arc::new(move |discovery| {
+    Arc::new(move |request| {
         let log = Arc::clone(&log);
-        Box::pin(async move { log.append(&discovery_line(&discovery)).await })
+        Box::pin(async move { log.append(&line(&request)).await })
     })
+}
+
+fn call_line(call: &FinishedCall) -> Value {
+    json!({
+        "timestamp": format_rfc3339(SystemTime::now()),
+        "action": "call",
+        "toolName": shorten(&calls::tool_name(&call.server, &call.tool)),
+        "executionId": call.execution.as_str(),
+        "executionTimeMs": milliseconds(call.duration),
+        "success": call.error.is_none(),
+        "error": call.error,
+        "clientId": call.client,
+    })
+}
+
+fn shorten(name: &str) -> String {
+    mask(&name.chars().take(MAX_NAME_CHARS).collect::<String>()).into_owned()
 }
 
 fn discovery_line(discovery: &FinishedDiscovery) -> Value {
@@ -76,7 +105,7 @@ fn discovery_line(discovery: &FinishedDiscovery) -> Value {
         "action": "discovery",
         "function": discovery.function,
         "searchTerms": discovery.search_terms,
-        "resultsCount": discovery.results,
+        "count": discovery.results,
         "executionId": discovery.execution.as_str(),
         "executionTimeMs": milliseconds(discovery.duration),
         "success": discovery.error.is_none(),

@@ -1,13 +1,14 @@
-//! An audit log of executions and discoveries, as JSON lines. The store has all of it as well, so a
-//! line that cannot be written fails nothing.
+//! An audit log of executions, discoveries and calls, as JSON lines in a file for each day. The
+//! store has all of it as well, so a line that cannot be written fails nothing.
 
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use codexec_files::private_files;
+use codexec_types::format_rfc3339;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -21,6 +22,7 @@ const WRITE_TIMEOUT: Duration = Duration::from_secs(1);
 /// The audit log. Writers wait for each other, so that lines are in order and a file is rotated
 /// once.
 pub(super) struct AuditLog {
+    /// The configured path. The daily files are beside it.
     path: PathBuf,
     writer: Arc<Semaphore>,
 }
@@ -45,7 +47,7 @@ impl AuditLog {
 
     async fn write(&self, line: String) -> io::Result<()> {
         let permit = Arc::clone(&self.writer).acquire_owned().await.map_err(io::Error::other)?;
-        let path = self.path.clone();
+        let path = daily_path(&self.path, SystemTime::now());
         let write = move || {
             let _permit = permit;
             append(&path, &line)
@@ -65,6 +67,14 @@ fn append(path: &Path, line: &str) -> io::Result<()> {
     }
     // One write: another server may append to the same file.
     file.write_all(line.as_bytes())
+}
+
+/// Returns the path of a day's file, beside the configured one. Days are in UTC, like all times in
+/// the file.
+fn daily_path(configured: &Path, now: SystemTime) -> PathBuf {
+    let time = format_rfc3339(now);
+    let day = time.split('T').next().unwrap_or_default();
+    configured.with_file_name(format!("audit-{day}.jsonl"))
 }
 
 /// Opens the log with mode 0600. A symlink is not followed, because whoever creates it chooses the

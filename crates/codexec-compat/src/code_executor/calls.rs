@@ -52,7 +52,7 @@ impl CallSummaries {
     fn from_record(calls: &[CallRecord]) -> CallSummaries {
         let mut found: Vec<ToolSummary> = Vec::new();
         for call in calls.iter().filter(|call| reached_server(call)) {
-            let name = tool_name(call);
+            let name = tool_name(&call.server, &call.tool);
             if let Some(known) = found.iter_mut().find(|summary| summary.name == name) {
                 known.add(call);
             } else if found.len() < MAX_TOOLS {
@@ -130,9 +130,12 @@ impl ToolSummary {
 
 /// True if the call reached a server: it was not refused before, and is not a discovery.
 fn reached_server(call: &CallRecord) -> bool {
-    const NOT_SENT: [&str; 5] = [
+    const NOT_SENT: [&str; 8] = [
+        "CIRCUIT_OPEN",
         "INVALID_ARGS",
+        "RATE_LIMITED",
         "SERVER_NOT_ALLOWED",
+        "SERVICE_UNAVAILABLE",
         "TOOL_NOT_ALLOWED",
         "TOOL_NOT_FOUND",
         "TOOL_QUARANTINED",
@@ -142,9 +145,9 @@ fn reached_server(call: &CallRecord) -> bool {
 }
 
 /// Returns the name in this toolset's format, however the code wrote it.
-fn tool_name(call: &CallRecord) -> String {
-    let tool = escape_name(&call.tool);
-    match (call.server.as_str(), tool.strip_prefix("mcp__"), tool.split_once([':', '.', '/'])) {
+pub(super) fn tool_name(server: &str, tool: &str) -> String {
+    let tool = escape_name(tool);
+    match (server, tool.strip_prefix("mcp__"), tool.split_once([':', '.', '/'])) {
         ("", Some(_), _) | ("", None, None) => tool,
         ("", None, Some((server, tool))) => format!("mcp__{server}__{tool}"),
         (server, ..) => format!("mcp__{}__{tool}", escape_name(server)),

@@ -9,8 +9,8 @@ use serde_json::{Map, Value, json};
 
 use super::calls::CallSummaries;
 
-/// Returns the object that the schema promises, and a text: clients show one or the other, so both
-/// contain the output.
+/// Returns the object that the schema promises, and a text: most clients show one or the other, so
+/// both contain the output.
 pub(super) fn result(
     execution: &FinishedExecution,
     calls: &CallSummaries,
@@ -34,6 +34,14 @@ pub(super) fn result(
     };
     result.structured_content = Some(structured(execution, output, error, calls));
     result
+}
+
+/// Removes the text of a result that has everything in its structured content, for clients that
+/// show no text then.
+pub(super) fn remove_text(result: &mut CallToolResult) {
+    if result.structured_content.is_some() {
+        result.content.retain(|block| block.as_text().is_none());
+    }
 }
 
 fn structured(

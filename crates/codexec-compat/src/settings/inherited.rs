@@ -49,6 +49,8 @@ const FOR_PROJECTS: [&str; 4] = [
 const MAX_SHOWN_CHARS: usize = 80;
 /// The longest timeout that MCPProxy accepts in a request.
 const MAX_PROXY_MS: i64 = 600_000;
+/// How long CodeExec MCP waits between SIGTERM and SIGKILL.
+const CODEXEC_GRACE_S: i64 = 5;
 /// The default of `limits.max-timeout-ms`.
 const USUAL_MAX_MS: i64 = 300_000;
 
@@ -99,6 +101,12 @@ impl InheritedSettings {
                 self.servers.extend(path.filter(|path| path.is_absolute() && path.exists()));
             }
             SettingMeaning::Used(_) | SettingMeaning::Ignored(_) => {}
+            SettingMeaning::Only(accepted, why) => {
+                if seed_value.value.as_str() != Some(accepted) {
+                    let why = InvalidValue::Unsupported(why);
+                    return Err(InheritError::Value { origin: seed_value.describe(), why });
+                }
+            }
         }
         Ok(())
     }
@@ -125,7 +133,11 @@ impl InheritedSettings {
                     self.set("limits.max-timeout-ms", Value::Integer(most), origin);
                 }
             }
-            Seed::Codexec | Seed::CodeExecutor => {}
+            Seed::Codexec => {
+                let origin = "the toolset codexec".to_owned();
+                self.set("limits.grace-s", Value::Integer(CODEXEC_GRACE_S), origin);
+            }
+            Seed::CodeExecutor => {}
         }
     }
 

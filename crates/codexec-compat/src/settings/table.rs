@@ -37,6 +37,9 @@ pub enum SettingMeaning {
     Used(&'static str),
     /// Has no effect, for this reason.
     Ignored(&'static str),
+    /// Has no effect with this value. Any other value is an error for this reason, because ignoring
+    /// it would be dangerous.
+    Only(&'static str, &'static str),
 }
 
 /// Returns all settings of one seed. If two set the same key, the first one that is set counts.
@@ -81,6 +84,9 @@ impl SeedSetting {
             }
             SettingMeaning::Used(how) => (*how).to_owned(),
             SettingMeaning::Ignored(why) => format!("no effect: {why}"),
+            SettingMeaning::Only(value, why) => {
+                format!("only `{value}`, without effect; another value is an error: {why}")
+            }
         }
     }
 }

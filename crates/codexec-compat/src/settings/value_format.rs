@@ -52,6 +52,8 @@ pub enum InvalidValue {
     Not(&'static str),
     #[error("is invalid; write {0}")]
     Word(String),
+    #[error("is not supported: {0}")]
+    Unsupported(&'static str),
 }
 
 const MIB: u64 = 1 << 20;

@@ -169,12 +169,14 @@ impl Body {
         }
     }
 
-    /// Asks the guest to terminate, and returns how long it may take. `None` if it can only be
-    /// killed.
-    pub(super) fn ask_to_end(&self) -> Option<Duration> {
+    /// Asks the guest to terminate. Returns false if it can only be killed.
+    pub(super) fn ask_to_end(&self) -> bool {
         match self {
-            Body::Engine(_) => None,
-            Body::Programs(body) => Some(body.ask_to_end()),
+            Body::Engine(_) => false,
+            Body::Programs(body) => {
+                body.ask_to_end();
+                true
+            }
         }
     }
 

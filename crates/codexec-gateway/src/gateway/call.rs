@@ -211,7 +211,7 @@ async fn ensure_tool_listed(upstream: &Arc<Upstream>, tool: &str) -> Result<(), 
 }
 
 pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
-    CallError::new(CallCode::UpstreamError, format!("server \"{server}\": {error}"))
+    CallError::new(error.call_code(), format!("server \"{server}\": {error}"))
 }
 
 pub(super) fn denied_error(denied: ToolDenied, server: &ServerName, tool: &str) -> CallError {

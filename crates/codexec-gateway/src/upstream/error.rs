@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use codexec_types::CallCode;
 use tokio::time::Instant;
 
 use super::breaker::CallVerdict;
@@ -34,17 +35,24 @@ pub(crate) enum UpstreamError {
     Backlog,
     #[error("it is busy and asked for a pause; try again in {} s", round_up_seconds(*.retry_after))]
     Busy { retry_after: Duration },
-    #[error("it failed {failures} times in a row, last error: {reason}; try again in {retry_s} s")]
+    #[error(
+        "circuit open: it failed {failures} times in a row, last error: {reason}; try again in \
+         {retry_s} s"
+    )]
     BreakerOpen { failures: u32, reason: String, retry_s: u64 },
     #[error(
-        "it failed before ({reason}), and one call is testing it now; try again in {retry_s} s"
+        "circuit open: it failed before ({reason}), and one call is testing it now; try again in \
+         {retry_s} s"
     )]
     BreakerProbing { reason: String, retry_s: u64 },
-    #[error("{under_way} calls are under way and {waiting} more wait; try again in {retry_s} s")]
+    #[error(
+        "Service Unavailable: {under_way} calls are under way and {waiting} more wait; try again in \
+         {retry_s} s"
+    )]
     QueueFull { under_way: usize, waiting: usize, retry_s: u64 },
     #[error(
-        "{under_way} calls are under way, and none of them ended in the {waited_s} s that this one \
-         waited; try again in {retry_s} s"
+        "Service Unavailable: {under_way} calls are under way, and none of them ended in the \
+         {waited_s} s that this one waited; try again in {retry_s} s"
     )]
     QueueTimeout { under_way: usize, waited_s: u64, retry_s: u64 },
     #[error("no answer within {} s", .0.as_secs_f32())]
@@ -62,6 +70,31 @@ pub(crate) enum UpstreamError {
 }
 
 impl UpstreamError {
+    /// Returns the code by which code tells this error from others.
+    pub(crate) fn call_code(&self) -> CallCode {
+        match self {
+            UpstreamError::BreakerOpen { .. } | UpstreamError::BreakerProbing { .. } => {
+                CallCode::CircuitOpen
+            }
+            UpstreamError::QueueFull { .. } | UpstreamError::QueueTimeout { .. } => {
+                CallCode::ServiceUnavailable
+            }
+            UpstreamError::Start(_)
+            | UpstreamError::RetryLater { .. }
+            | UpstreamError::NeedsLogin { .. }
+            | UpstreamError::Ended(_)
+            | UpstreamError::Unreachable(_)
+            | UpstreamError::Backlog
+            | UpstreamError::Busy { .. }
+            | UpstreamError::Timeout(_)
+            | UpstreamError::ListMissing
+            | UpstreamError::Outdated
+            | UpstreamError::NoSuchMethod
+            | UpstreamError::Refused(_)
+            | UpstreamError::ShutDown => CallCode::UpstreamError,
+        }
+    }
+
     /// Returns what the error says about the server's health.
     pub(super) fn verdict(&self) -> CallVerdict {
         match self {

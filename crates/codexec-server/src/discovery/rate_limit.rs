@@ -4,8 +4,6 @@ use std::time::{Duration, Instant};
 
 use codexec_types::Identity;
 
-/// Maximum number of requests of one client per window.
-pub(super) const MAX_REQUESTS: usize = 30;
 pub(super) const WINDOW: Duration = Duration::from_secs(60);
 
 /// Maximum number of clients with a count of their own. Beyond that, new clients share one count.
@@ -14,7 +12,7 @@ const MAX_CLIENTS: usize = 1_000;
 /// Recent requests of each client; the entry `None` is the count that clients beyond
 /// [`MAX_CLIENTS`] share. A new execution does not reset the rate limit.
 #[derive(Default)]
-pub struct DiscoveryRateLimit(Mutex<HashMap<Option<Identity>, ClientRequests>>);
+pub(crate) struct DiscoveryRateLimit(Mutex<HashMap<Option<Identity>, ClientRequests>>);
 
 #[derive(Default)]
 struct ClientRequests {
@@ -32,8 +30,14 @@ pub(super) struct RateLimited {
 }
 
 impl DiscoveryRateLimit {
-    /// Counts a request, or returns how long to wait.
-    pub(super) fn count(&self, client: &Identity, now: Instant) -> Result<(), RateLimited> {
+    /// Counts a request, or returns how long to wait if the client has made `max_requests` in the
+    /// last minute.
+    pub(super) fn count(
+        &self,
+        client: &Identity,
+        max_requests: usize,
+        now: Instant,
+    ) -> Result<(), RateLimited> {
         let client = Some(client.clone());
         let mut clients = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if clients.len() >= MAX_CLIENTS && !clients.contains_key(&client) {
@@ -46,7 +50,7 @@ impl DiscoveryRateLimit {
             moments.pop_front();
         }
         match moments.front() {
-            Some(first) if moments.len() >= MAX_REQUESTS => {
+            Some(first) if moments.len() >= max_requests => {
                 let wait = WINDOW.saturating_sub(now.saturating_duration_since(*first));
                 let is_first = !std::mem::replace(is_refused, true);
                 Err(RateLimited { wait, is_first })

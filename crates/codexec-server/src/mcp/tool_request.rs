@@ -18,6 +18,10 @@ use crate::{App, Client, Connection, Progress};
 /// Maximum number of queued progress messages; further ones are dropped.
 const MAX_QUEUED_PROGRESS: usize = 64;
 
+/// The names of clients that drop the text of a result with structured content: Claude Code, Codex,
+/// VS Code.
+const STRUCTURED_ONLY: [&str; 3] = ["claude-code", "codex-mcp-client", "Visual Studio Code"];
+
 /// A client's request to call a tool, and the app that answers it.
 pub struct ToolRequest<'a> {
     pub(super) app: &'a Arc<App>,
@@ -80,6 +84,14 @@ impl ToolRequest<'_> {
             }
         });
         PendingCall::new(running, cancel, ProgressSource::Upstream(progress), questions)
+    }
+
+    /// Returns true if the client is known to show its model the structured content of a result
+    /// and nothing else. Other clients may show only the text.
+    pub fn shows_structured_only(&self) -> bool {
+        let client = self.context.client_info();
+        client
+            .is_some_and(|client| STRUCTURED_ONLY.iter().any(|name| client.name.starts_with(name)))
     }
 
     /// Returns the client's end of the connection, for notifications.

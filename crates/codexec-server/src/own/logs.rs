@@ -1,5 +1,7 @@
-use codexec_store::{CallRecord, CoarseStatus, ExecutionRecord, LogMatch, LogQuery};
-use codexec_types::{ExecutionId, Grant, SessionId, format_rfc3339, parse_time};
+use codexec_store::{
+    CallRecord, CoarseStatus, ExecutionRecord, ExecutionSummary, LogMatch, LogQuery,
+};
+use codexec_types::{ExecutionId, Grant, Limit, SessionId, format_rfc3339, parse_time};
 use serde_json::{Value, json};
 
 use super::running::read_language;
@@ -90,7 +92,7 @@ fn result_entry(found: &LogMatch) -> Value {
         "code_preview": preview(&found.code),
         "status": summary.kind.name(),
         "exit_code": summary.exit_status(),
-        "error_preview": found.error.as_deref().map(preview),
+        "error_preview": found.error.clone().or_else(|| describe_end(summary)).map(|error| preview(&error)),
         "duration_ms": summary.duration.map(shape::milliseconds),
         "executed_at": format_rfc3339(summary.started),
     })
@@ -136,7 +138,7 @@ fn full_log(execution: &ExecutionRecord, budget: Option<TextBudget>) -> Value {
     let calls: Vec<Value> = execution.calls.iter().map(call_entry).collect();
     let more = [
         ("error_code", json!(summary.error_code)),
-        ("error", json!(summary.message)),
+        ("error", json!(summary.message.clone().or_else(|| describe_end(summary)))),
         ("result", json!(value.filter(|text| text != "null"))),
         ("chat_id", json!(execution.context.chat_id)),
         ("script", json!(summary.script.as_ref().map(|(name, _)| name))),
@@ -162,6 +164,16 @@ fn call_entry(call: &CallRecord) -> Value {
         "duration_ms": call.duration.map(shape::milliseconds),
         "error_code": call.error_code,
         "result_bytes": call.result_bytes,
+    })
+}
+
+/// Describes the end of an execution that was stopped and has no message of its own.
+fn describe_end(summary: &ExecutionSummary) -> Option<String> {
+    let code = summary.error_code.as_deref()?;
+    let ms = summary.duration.map_or(0, |duration| duration.as_millis());
+    Some(match code == Limit::Wall.code() {
+        true => format!("{code}: stopped after {ms} ms"),
+        false => format!("{code}: ended after {ms} ms"),
     })
 }
 

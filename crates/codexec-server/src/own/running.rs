@@ -7,6 +7,7 @@ use std::time::{Duration, SystemTime};
 use codexec_types::{Json, Language, Policy, PolicyRefusal, RequestedLimits};
 use serde_json::Value;
 
+use super::argument_files::show_argument_files;
 use super::sessions::SessionRequest;
 use super::{OwnFunctionError, OwnFunctionResult, shape};
 use crate::fields::{FieldError, Fields};
@@ -149,7 +150,10 @@ impl App {
                 let language = Some(request.language);
                 Some(self.session_for(&handle, language, working_dir, client).await?)
             }
-            None => None,
+            None => {
+                show_argument_files(&mut request, &client.connection.policy().files).await;
+                None
+            }
         };
         self.check_packages(&script.meta, session.as_deref()).await?;
         request.code = script.code;

@@ -21,7 +21,7 @@ pub(super) fn execution(execution: &FinishedExecution, budget: Option<TextBudget
         "exit_code": exit_code(&execution.outcome),
         "duration_ms": milliseconds(execution.duration),
         "truncated": streams.is_cut,
-        "artifacts": artifacts(execution),
+        "artifacts": artifact_paths(execution),
     });
     let returned = execution.outcome.value().filter(|text| *text != "null");
     if let (Some(fields), Some(text)) = (value.as_object_mut(), returned) {
@@ -58,7 +58,7 @@ pub(super) fn session_execution(
         "stderr": err,
         "duration_ms": milliseconds(execution.duration),
         "truncated": streams.is_cut || is_out_cut || is_err_cut,
-        "artifacts": artifacts(execution),
+        "artifacts": artifact_paths(execution),
     });
     add_details(&mut value, execution);
     value
@@ -149,7 +149,7 @@ pub fn exit_code(outcome: &Outcome) -> Option<i32> {
 }
 
 /// Returns the paths of files that are new or changed.
-fn artifacts(execution: &FinishedExecution) -> Vec<String> {
+pub fn artifact_paths(execution: &FinishedExecution) -> Vec<String> {
     changed_paths(&execution.changes)
 }
 

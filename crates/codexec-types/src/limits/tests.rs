@@ -27,3 +27,12 @@ fn every_limit_has_a_unique_code() {
         ]
     );
 }
+
+#[test]
+fn more_time_means_more_cpu_time() {
+    let limits = Limits { cpu: Duration::from_secs(120), ..Limits::DEFAULT };
+    for (wall_s, cpu_s) in [(1, 120), (30, 120), (60, 240), (300, 1_200), (86_400, 345_600)] {
+        let cpu = limits.cpu_within(Duration::from_secs(wall_s));
+        assert_eq!(cpu, Duration::from_secs(cpu_s), "{wall_s} s");
+    }
+}

@@ -82,6 +82,7 @@ fn with_files() -> Policy {
         allowed: vec!["/home/ann/work".into(), "/srv".into()],
         forbidden: vec!["/home/ann/.ssh".into()],
         is_writable: true,
+        home: None,
     };
     Policy { languages: Language::ALL.to_vec(), files, ..policy() }
 }

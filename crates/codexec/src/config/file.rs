@@ -49,6 +49,7 @@ pub(super) struct LimitsSection {
     /// The most that a request may ask for.
     pub(super) max_timeout_ms: Option<u64>,
     pub(super) cpu_s: Option<u64>,
+    pub(super) grace_s: Option<u64>,
     pub(super) memory_mib: Option<u64>,
     pub(super) processes: Option<u64>,
     pub(super) open_files: Option<u64>,
@@ -221,6 +222,8 @@ pub(super) struct CodeExecutorSection {
     /// True to also write executions and discoveries to `audit_log`.
     pub(super) audit: bool,
     pub(super) audit_log: Option<PathBuf>,
+    /// The maximum number of discoveries of one client in a minute, and that of its calls.
+    pub(super) rate_limit: Option<u64>,
     /// The tools that requests may allow. Not set: all.
     pub(super) allowed_tools: Option<Vec<String>>,
 }

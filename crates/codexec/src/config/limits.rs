@@ -11,6 +11,7 @@ pub(super) fn limits(file: &file::LimitsSection) -> Result<(Limits, Duration), C
     let max_ms = within("limits.max-timeout-ms", file.max_timeout_ms, 300_000, 1..=86_400_000)?;
     let wall_ms = within("limits.timeout-ms", file.timeout_ms, 30_000.min(max_ms), 1..=max_ms)?;
     let cpu_s = within("limits.cpu-s", file.cpu_s, default.cpu.as_secs(), 1..=86_400)?;
+    let grace_s = within("limits.grace-s", file.grace_s, default.grace.as_secs(), 0..=60)?;
     let memory_mib =
         within("limits.memory-mib", file.memory_mib, default.memory_bytes >> 20, 32..=65_536)?;
     let processes = count("limits.processes", file.processes, default.processes, 8..=4_096)?;
@@ -24,6 +25,7 @@ pub(super) fn limits(file: &file::LimitsSection) -> Result<(Limits, Duration), C
     let limits = Limits {
         wall: Duration::from_millis(wall_ms),
         cpu: Duration::from_secs(cpu_s),
+        grace: Duration::from_secs(grace_s),
         memory_bytes: memory_mib << 20,
         processes,
         open_files,

@@ -49,7 +49,10 @@ fn executor(
         ToolPattern::parse(text, &[]).map_err(ConfigError::ExecutorPattern)?;
     }
     let allowed_tools = file.allowed_tools.clone();
-    Ok(ExecutorSettings { projects: projects?, audit_log, allowed_tools })
+    let usual = ExecutorSettings::REQUESTS_PER_MINUTE as u64;
+    let requests = within("code-executor.rate-limit", file.rate_limit, usual, 1..=1_000)?;
+    let requests_per_minute = usize::try_from(requests).unwrap_or(usize::MAX);
+    Ok(ExecutorSettings { projects: projects?, audit_log, allowed_tools, requests_per_minute })
 }
 
 fn bridge(

@@ -125,6 +125,7 @@ fn every_limit_has_a_floor_and_a_ceiling() {
         ("limits", "timeout-ms", 1, 300_000_u64),
         ("limits", "max-timeout-ms", 30_000, 86_400_000),
         ("limits", "cpu-s", 1, 86_400),
+        ("limits", "grace-s", 0, 60),
         ("limits", "memory-mib", 32, 65_536),
         ("limits", "processes", 8, 4_096),
         ("limits", "open-files", 128, 65_536),
@@ -161,12 +162,13 @@ fn every_limit_has_a_floor_and_a_ceiling() {
 
 #[test]
 fn limits_are_set_independently() {
-    let text = "[limits]\ntimeout-ms = 1\ncpu-s = 2\nmemory-mib = 33\nprocesses = 9\n\
+    let text = "[limits]\ntimeout-ms = 1\ncpu-s = 2\ngrace-s = 1\nmemory-mib = 33\nprocesses = 9\n\
                 open-files = 140\ndisk-mib = 3\ndisk-files = 70\noutput-kib = 4\ntool-calls = 5";
     let limits = config(text).expect("valid").policy.limits;
     let expected = Limits {
         wall: std::time::Duration::from_millis(1),
         cpu: std::time::Duration::from_secs(2),
+        grace: std::time::Duration::from_secs(1),
         memory_bytes: 33 << 20,
         processes: 9,
         open_files: 140,

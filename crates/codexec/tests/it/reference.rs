@@ -109,3 +109,40 @@ fn compare(file: &str, written: &str, said: &str) {
         panic!("{file} is not what the binary says; run the tests with CODEXEC_UPDATE=1");
     }
 }
+
+/// The tables that say what became of each statement of the systems that codexec replaces: every
+/// row has one of three states, and every test that it names exists.
+#[test]
+fn the_proofs_of_the_seeds_pages_exist() {
+    let pages = [
+        include_str!("../../../../docs/reference/seed-000.md"),
+        include_str!("../../../../docs/reference/seed-001.md"),
+        include_str!("../../../../docs/reference/seed-003.md"),
+        include_str!("../../../../docs/reference/seed-004.md"),
+    ];
+    let list = std::process::Command::new(std::env::current_exe().expect("a path"))
+        .args(["--list", "--format", "terse"])
+        .output()
+        .expect("it runs");
+    let list = String::from_utf8(list.stdout).expect("text");
+    let mut names: Vec<&str> =
+        list.lines().filter_map(|line| line.strip_suffix(": test")?.rsplit("::").next()).collect();
+    let cases = include_str!("seed_mcpproxy/cases.toml").lines();
+    names.extend(cases.filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')));
+    for page in pages {
+        let table =
+            page.lines().skip_while(|line| *line != "## Every statement of its documentation");
+        let table = table.skip(1).take_while(|line| !line.starts_with("## "));
+        let rows: Vec<&str> = table.filter(|line| line.starts_with("| ")).skip(1).collect();
+        assert!(rows.len() > 25, "{}", rows.len());
+        for row in rows {
+            let cells: Vec<&str> = row.trim_matches(['|', ' ']).split(" | ").collect();
+            let [.., state, proof] = cells.as_slice() else { panic!("{row}") };
+            assert!(["holds", "differs", "not yet"].contains(state), "{row}");
+            let is_test = |word: &&str| word.split('_').count() > 3 && !word.contains(' ');
+            for name in proof.split('`').skip(1).step_by(2).filter(is_test) {
+                assert!(names.contains(&name), "there is no test {name}: {row}");
+            }
+        }
+    }
+}

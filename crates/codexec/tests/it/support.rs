@@ -103,10 +103,14 @@ impl Client {
     }
 
     pub(crate) fn shake_hands(&mut self) {
+        self.shake_hands_as("it");
+    }
+
+    pub(crate) fn shake_hands_as(&mut self, name: &str) {
         let hello = json!({
             "protocolVersion": "2025-11-25",
             "capabilities": {},
-            "clientInfo": {"name": "it", "version": "0"},
+            "clientInfo": {"name": name, "version": "0"},
         });
         let reply = self.request("initialize", &hello);
         assert_eq!(reply["result"]["protocolVersion"], "2025-11-25", "{reply}");

@@ -14,7 +14,7 @@ const SCRIPTED: &str = include_str!("../../../codexec-gateway/tests/scripted.py"
 const GROWTH_KIB: u64 = 64 << 10;
 
 /// The entry of an upstream that misbehaves by this plan.
-fn scripted(plan: &Value) -> Value {
+pub(crate) fn scripted(plan: &Value) -> Value {
     json!({"command": python(), "args": ["-S", "-c", SCRIPTED, plan.to_string()]})
 }
 
@@ -141,7 +141,7 @@ fn up_9_five_failures_open_the_breaker_and_one_probe_goes_through() {
         assert!(within(PATIENCE, is_counted), "{}", health(&mut client, "bad"));
     }
     let refused = outcome(&mut client, "bad", "echo");
-    let reason = "failed: server \"bad\": it failed 5 times in a row, last error: no answer within";
+    let reason = "failed: server \"bad\": circuit open: it failed 5 times in a row, last error: no answer within";
     assert!(refused.starts_with(reason), "{refused}");
     assert!(refused.contains("; try again in "), "{refused}");
     assert_eq!(health(&mut client, "bad")["breaker"], "open");

@@ -48,3 +48,13 @@ fn a_long_line_is_left_out_and_a_long_file_is_rotated() {
     assert_eq!(std::fs::read_to_string(&path).expect("text"), "new\n");
     assert_eq!(rotated_path(&path).metadata().expect("a file").len(), MAX_FILE_BYTES);
 }
+
+#[test]
+fn every_day_has_its_file_beside_the_configured_path() {
+    let day = |seconds: u64| {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+        daily_path(Path::new("/logs/audit.log"), at)
+    };
+    assert_eq!(day(1_770_595_199), Path::new("/logs/audit-2026-02-08.jsonl"));
+    assert_eq!(day(1_770_595_200), Path::new("/logs/audit-2026-02-09.jsonl"));
+}

@@ -37,7 +37,9 @@ pub(super) const SETTINGS: &[SeedSetting] = &[
     ),
     variable(
         "MCP_BRIDGE_CONTAINER_USER",
-        Ignored("code runs as nobody, in a user namespace of its own"),
+        Ignored(
+            "code runs as the user agent (1000) of its own user namespace, without capabilities",
+        ),
     ),
     variable("MCP_BRIDGE_RUNTIME_IDLE_TIMEOUT", Ignored(NO_CONTAINER)),
     variable(

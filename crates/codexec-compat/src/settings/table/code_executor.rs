@@ -10,10 +10,7 @@ const NO_SAMPLING: SettingMeaning = Ignored("code cannot call a model");
 const NO_KEY: SettingMeaning = Ignored("code cannot call a model, so no API key is needed");
 const NO_PORT: SettingMeaning =
     Ignored("codexec listens on no port; use the tool `health` or `codexec doctor`");
-const NO_RATE: SettingMeaning = Ignored(
-    "`workers.max` bounds executions, and others wait in a queue; discovery has a fixed limit of \
-     30 per minute",
-);
+const RATE: SettingMeaning = Keys(&["code-executor.rate-limit"], ValueFormat::Number(1, 1_000));
 
 pub(super) const SETTINGS: &[SeedSetting] = &[
     variable("CODE_EXECUTOR_TIMEOUT_MS", TIMEOUT),
@@ -36,7 +33,7 @@ pub(super) const SETTINGS: &[SeedSetting] = &[
         "CODE_EXECUTOR_SCHEMA_CACHE_TTL_MS",
         Ignored("a server's live tool list replaces the cached one as soon as it arrives"),
     ),
-    variable("CODE_EXECUTOR_RATE_LIMIT_RPM", NO_RATE),
+    variable("CODE_EXECUTOR_RATE_LIMIT_RPM", RATE),
     bare("PYTHON_ENABLED", Ignored("Python is enabled by default; see `languages.enabled`")),
     bare("PYTHON_SANDBOX_READY", Ignored("Python always runs in the sandbox")),
     bare("DENO_PATH", Ignored("TypeScript runs in codexec's own engine")),
@@ -84,7 +81,13 @@ pub(super) const SETTINGS: &[SeedSetting] = &[
     key("security.auditLogPath", AUDIT_LOG),
     key("security.maxCodeSize", Ignored("the limit is fixed at 1 MiB")),
     key("security.allowNetwork", Ignored("code never has a network")),
-    key("security.rateLimit", NO_RATE),
+    key(
+        "security.rateLimit",
+        Ignored(
+            "`workers.max` bounds executions, and others wait in a queue; `code-executor.rate-limit` \
+             bounds discoveries and calls",
+        ),
+    ),
     key("security.skipDangerousPatternCheck", NO_PATTERNS),
     key(
         "executors.typescript.enabled",

@@ -1,8 +1,9 @@
 use super::{SeedSetting, SettingMeaning, ValueFormat, bare, variable};
-use SettingMeaning::{Ignored, Keys, Used};
+use SettingMeaning::{Ignored, Keys, Only, Used};
 
 const DAYS: ValueFormat = ValueFormat::Number(1, 36_500);
-const ONE_SANDBOX: &str = "codexec has one kind of sandbox and always uses it";
+const ONE_SANDBOX: &str = "codexec starts no containers; leave it out: code never has a \
+                           network, and always a memory limit and a read-only root";
 
 pub(super) const SETTINGS: &[SeedSetting] = &[
     variable(
@@ -48,7 +49,7 @@ pub(super) const SETTINGS: &[SeedSetting] = &[
         "CODEXEC_SANDBOX_DIR",
         Ignored("each execution has its own workspace in memory, not on disk"),
     ),
-    variable("CODEXEC_SANDBOX_MODE", Ignored(ONE_SANDBOX)),
+    variable("CODEXEC_SANDBOX_MODE", Only("subprocess", ONE_SANDBOX)),
     variable(
         "CODEXEC_DOCKER_IMAGE",
         Ignored("no image is needed; `[python]` and `[node]` name the interpreters"),

@@ -8,7 +8,6 @@ use std::future::pending;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use codexec_types::{Language, Limit, Outcome, OutputStream, Thrown, WorkerJob};
 use tokio::time::{Instant, sleep_until};
@@ -28,9 +27,6 @@ use crate::run::CHECK_INTERVAL;
 use crate::user_dir::UserDir;
 
 pub(in crate::run) use self::directory::WORK;
-
-/// How long programs may take to terminate after they were asked to.
-const GRACE: Duration = Duration::from_millis(150);
 
 /// A guest that is a program, with all processes that it starts.
 pub(in crate::run) struct ProgramsBody {
@@ -184,9 +180,8 @@ impl ProgramsBody {
         }
     }
 
-    pub(super) fn ask_to_end(&self) -> Duration {
+    pub(super) fn ask_to_end(&self) {
         self.worker.handles.ask_to_end();
-        GRACE
     }
 
     pub(super) fn judge_end(

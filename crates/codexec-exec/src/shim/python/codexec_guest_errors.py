@@ -18,6 +18,9 @@ TOOL_CODES = frozenset(
         "TOOL_NOT_FOUND",
         "TOOL_QUARANTINED",
         "UPSTREAM_ERROR",
+        "CIRCUIT_OPEN",
+        "SERVICE_UNAVAILABLE",
+        "RATE_LIMITED",
     )
 )
 

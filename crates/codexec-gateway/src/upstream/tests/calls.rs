@@ -37,7 +37,7 @@ async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
     for _ in 0..5 {
         assert_eq!(message(&gateway, "flaky", json!({})).await, Err(failed.to_owned()));
     }
-    let broken = "server \"s\": it failed 5 times in a row, last error: no answer within 1 s; try \
+    let broken = "server \"s\": circuit open: it failed 5 times in a row, last error: no answer within 1 s; try \
                   again in 3 s";
     assert_eq!(message(&gateway, "echo", json!({})).await, Err(broken.to_owned()));
     assert_eq!(gateway.health()[0].breaker, BreakerState::Open);
@@ -47,7 +47,7 @@ async fn five_failures_open_the_breaker_and_one_probe_closes_it() {
     let is_over = || gateway.health()[0].retry_s == Some(0);
     wait_until(is_over).await;
     let answers = join_all((0..10).map(|_| message(&gateway, "flaky", json!({})))).await;
-    let probed = "server \"s\": it failed before (no answer within 1 s), and one call is testing \
+    let probed = "server \"s\": circuit open: it failed before (no answer within 1 s), and one call is testing \
                   it now; try again in 1 s";
     assert_eq!(answers[0], Err(failed.to_owned()));
     assert_eq!(answers[1..], vec![Err(probed.to_owned()); 9]);
@@ -141,7 +141,7 @@ async fn calls_queue_or_get_a_retry_delay() {
         ((), ()) = async { tokio::join!(hung(), hung()) } => unreachable!("they hang"),
         fourth = refused => fourth,
     };
-    let why = "server \"s\": 2 calls are under way and 1 more wait; try again in 1 s";
+    let why = "server \"s\": Service Unavailable: 2 calls are under way and 1 more wait; try again in 1 s";
     assert_eq!(fourth, Err(why.to_owned()));
     assert_eq!(call(&gateway, "echo", json!({"n": 5})).await, Ok(json!({"n": 5})));
     assert_eq!(gateway.health()[0].counts.refused, 1);
@@ -189,7 +189,8 @@ async fn a_server_that_does_not_read_fails_its_calls() {
     let unasked =
         count("server \"s\": it does not read its stdin, and the queue of requests is full");
     assert!(unasked > 0);
-    let given_up = count(": no answer within 3 s") + count(": it failed 5 times in a row");
+    let given_up =
+        count(": no answer within 3 s") + count(": circuit open: it failed 5 times in a row");
     assert_eq!(unasked + given_up, CALLS);
     gateway.shutdown().await;
 }

@@ -128,9 +128,9 @@ async fn a_read_only_library_can_be_read() {
 }
 
 #[tokio::test]
-async fn metadata_of_an_older_tool_is_read() {
+async fn scripts_of_an_older_tool_are_read() {
     let kit = Kit::new();
-    kit.put("clean-csv/script.mjs", "console.log(1)");
+    kit.put("clean-csv/script.js", "console.log(1)");
     let metadata = json!({
         "name": "clean-csv", "description": "cleans", "language": "node", "tags": [],
         "packages": [], "created_at": "2026-02-09T15:00:00.000Z",
@@ -139,5 +139,21 @@ async fn metadata_of_an_older_tool_is_read() {
     kit.put("clean-csv/metadata.json", &metadata.to_string());
     let script = kit.library.get("clean-csv", None).await.unwrap();
     assert_eq!((script.meta.run_count, script.version), (3, 1));
+    assert_eq!((script.meta.language, script.code.as_str()), (Language::Node, "console.log(1)"));
     assert_eq!(script.meta.created_at, "2026-02-09T15:00:00.000Z");
+}
+
+#[tokio::test]
+async fn a_node_script_keeps_its_language_when_it_is_changed() {
+    let kit = Kit::new();
+    kit.put("s/script.js", "1");
+    kit.put("s/metadata.json", r#"{"name": "s", "language": "node"}"#);
+    assert_eq!(kit.code("s", None).await, "1");
+    kit.put("s/script.js", "2");
+    let script = kit.library.get("s", None).await.unwrap();
+    assert_eq!((script.meta.language, script.code.as_str()), (Language::Node, "2"));
+    let new = ScriptDraft { language: Language::Node, packages: Vec::new(), ..draft("s", "3") };
+    kit.library.save(new).await.unwrap();
+    assert_eq!(kit.code("s", None).await, "3");
+    assert!(kit.path("s/script.mjs").exists() && !kit.path("s/script.js").exists());
 }

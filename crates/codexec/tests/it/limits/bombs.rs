@@ -220,22 +220,26 @@ fn res_6_daemons_die_with_their_execution() {
 
 #[test]
 fn res_6_programs_are_asked_to_end_and_stubborn_ones_killed() {
-    let mut bench = bench("");
+    let mut polite = bench("[limits]\ngrace-s = 20\n");
     let python = "import signal, sys, time\ndef over(*_):\n    print('last words', flush=True)\n    \
                   sys.exit(0)\nsignal.signal(signal.SIGTERM, over)\ntime.sleep(30)";
     let bash = "trap 'echo last words; exit 0' TERM\nsleep 30 & wait";
     let node = "process.on('SIGTERM', () => { console.log('last words'); process.exit(0) });\n\
                 await new Promise((wake) => setTimeout(wake, 30_000))";
     for (language, code) in [("python", python), ("bash", bash), ("node", node)] {
-        let answered = run(&mut bench, language, code, 1000);
+        let answered = run(&mut polite, language, code, 1000);
         assert_eq!(answered.text, format!("{TIMED_OUT}\n[output]\nlast words"), "{language}");
     }
+    // Nobody is asked by default.
+    let answered = run(&mut bench(""), "bash", bash, 1000);
+    assert_eq!(answered.text, TIMED_OUT);
     let python = "import signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)\n\
                   while True: time.sleep(1)";
     let bash = "trap '' TERM INT HUP\nwhile :; do sleep 1; done";
     let node = "process.on('SIGTERM', () => {});\nfor (;;) {}";
+    let mut short = bench("[limits]\ngrace-s = 1\n");
     for (language, code) in [("python", python), ("bash", bash), ("node", node)] {
-        let answered = run(&mut bench, language, code, 1000);
+        let answered = run(&mut short, language, code, 1000);
         assert_eq!(answered.text, TIMED_OUT, "{language}");
     }
 }

@@ -41,6 +41,16 @@ fn the_cpu_limit_is_of_one_process_too() {
     stopped("cpu-s = 1", &programs, "CPU_LIMIT: stopped: more than 1 s of CPU time");
 }
 
+/// 300 s of time allow ten times the CPU time of 30 s.
+#[test]
+fn more_time_is_more_cpu_time() {
+    let mut bench = bench("[limits]\ncpu-s = 1\n");
+    let busy = "import time\nwhile time.process_time() < 3: pass\nprint('worked')";
+    assert_eq!(run(&mut bench, "python", busy, 300_000).first_line(), "worked");
+    let answered = run(&mut bench, "python", busy, 30_000);
+    assert_eq!(answered.first_line(), "CPU_LIMIT: stopped: more than 1 s of CPU time");
+}
+
 #[test]
 fn the_memory_limit_is_the_settings() {
     let programs = [

@@ -1,7 +1,7 @@
 //! What is written down, for those who keep such a file.
 
 use std::os::unix::fs::{MetadataExt as _, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
@@ -15,9 +15,22 @@ fn audited(world: &World, log: &Path) -> Seed {
     })
 }
 
-fn lines(log: &Path) -> Vec<Value> {
-    let text = std::fs::read_to_string(log).expect("a log");
-    text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+/// All lines of the daily files, in order. Midnight may pass.
+fn text(folder: &Path) -> String {
+    let files = std::fs::read_dir(folder).expect("a folder").map(|file| file.expect("one").path());
+    let mut files: Vec<PathBuf> = files.collect();
+    files.sort();
+    for file in &files {
+        let name = file.file_name().expect("a name").to_string_lossy();
+        let day = name.strip_prefix("audit-").and_then(|name| name.strip_suffix(".jsonl"));
+        assert!(day.is_some_and(|day| day.len() == "2026-02-09".len()), "{name}");
+        assert_eq!(file.metadata().expect("a file").mode() & 0o777, 0o600);
+    }
+    files.iter().map(|file| std::fs::read_to_string(file).expect("text")).collect()
+}
+
+fn lines(folder: &Path) -> Vec<Value> {
+    text(folder).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
 /// Without what is different every time, which has to be there.
@@ -37,58 +50,66 @@ fn is_moment(text: &str) -> bool {
 }
 
 #[test]
-fn executions_and_discoveries_are_a_line_each() {
+fn executions_discoveries_and_calls_are_a_line_each() {
     let Some(world) = World::find() else { return };
     let home = tempfile::tempdir().expect("a directory");
-    let log = home.path().join("audit/log.jsonl");
-    let seed = &mut audited(&world, &log);
-    let before = lines(&log).len();
+    let folder = home.path().join("audit");
+    let seed = &mut audited(&world, &folder.join("log.jsonl"));
+    let before = lines(&folder).len();
     let code = "await discoverMCPTools({ search: ['echo'] });
         await callMCPTool('mcp__everything__echo', { message: 'a secret of mine' });
+        try { await tools.time.get_current_time({}); } catch {}
         try { await searchTools('a;b'); } catch {}
         throw new Error('the end');";
     let allowed = json!(["mcp__everything__echo"]);
     seed.failed("executeTypescript", &json!({"code": code, "allowedTools": allowed}));
-    let all = lines(&log);
+    let all = lines(&folder);
     let written: Vec<Value> = all[before..].iter().map(without_varying_fields).collect();
     let discovery = |function: &str, term: &str, count: u32, error: Option<&str>| {
         json!({
-            "action": "discovery", "function": function, "searchTerms": [term],
-            "resultsCount": count, "success": error.is_none(), "error": error,
+            "action": "discovery", "function": function, "searchTerms": [term], "count": count,
+            "success": error.is_none(), "error": error, "clientId": "local",
+        })
+    };
+    let call = |tool: &str, error: Option<&str>| {
+        json!({
+            "action": "call", "toolName": tool, "success": error.is_none(), "error": error,
             "clientId": "local",
         })
     };
     let invalid = "Invalid characters in search query: ';'; allowed are letters and digits of \
                    ASCII, spaces, `_` and `-`";
-    assert_eq!(written[0], discovery("discoverMCPTools", "echo", 1, None));
-    assert_eq!(written[1], discovery("searchTools", "a;b", 0, Some(invalid)));
-    let mut execution = written[2].clone();
+    let mut execution = written[4].clone();
     let hash = execution["codeHash"].take();
     assert_eq!(hash.as_str().map(str::len), Some(64), "{hash}");
-    let error = execution["error"].take();
-    assert!(error.as_str().is_some_and(|text| text.starts_with("the end\n")), "{error}");
-    assert_eq!(
-        execution,
-        json!({
-            "action": "execution", "executor": "typescript", "codeHash": null,
-            "codeLength": code.chars().count(), "allowedTools": allowed, "toolsCalled": allowed,
-            "success": false, "error": null, "clientId": "local",
-        })
-    );
-    assert_eq!(written.len(), 3);
-    assert_eq!(log.metadata().expect("a file").mode() & 0o777, 0o600);
-    let text = std::fs::read_to_string(&log).expect("text");
-    assert!(!text.contains("a secret of mine"), "neither code nor arguments are in it");
+    let expected = json!({
+        "action": "execution", "executor": "typescript", "codeHash": null,
+        "codeLength": code.chars().count(), "allowedTools": allowed, "toolsCalled": allowed,
+        "success": false, "error": "RUNTIME_ERROR", "clientId": "local",
+    });
+    assert_eq!(written[0], discovery("discoverMCPTools", "echo", 1, None));
+    assert_eq!(written[1], call("mcp__everything__echo", None));
+    assert_eq!(written[2], call("mcp__time__get_current_time", Some("SERVER_NOT_ALLOWED")));
+    assert_eq!(written[3], discovery("searchTools", "a;b", 0, Some(invalid)));
+    assert_eq!(execution, expected);
+    assert_eq!(written.len(), 5);
+    // Tracebacks and syntax errors quote the source text.
+    let python = "marker = 1\nraise ValueError(marker)  # marker";
+    seed.failed("executePython", &json!({"code": python}));
+    seed.failed("executePython", &json!({"code": "marker marker"}));
+    for source in ["a secret of mine", "the end", "marker"] {
+        assert!(!text(&folder).contains(source), "{source} is in it");
+    }
 }
 
 #[test]
 fn nothing_fails_where_it_cannot_be_written() {
     let Some(world) = World::find() else { return };
     let home = tempfile::tempdir().expect("a directory");
-    let (target, link) = (home.path().join("target"), home.path().join("log"));
+    let (target, folder) = (home.path().join("target"), home.path().join("folder"));
     std::fs::write(&target, "theirs").expect("written");
-    symlink(&target, &link).expect("a link");
-    let seed = &mut audited(&world, &link);
+    symlink(&target, &folder).expect("a link");
+    let seed = &mut audited(&world, &folder.join("log"));
     assert_eq!(seed.done("executePython", &json!({"code": "1 + 1"})), "2");
     assert_eq!(std::fs::read_to_string(&target).expect("text"), "theirs");
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::Seed;
 use crate::startup::{python, upstream};
 use crate::support::Client;
+use crate::upstreams::scripted;
 
 const HANG: &str = include_str!("../startup/hang.py");
 
@@ -158,4 +159,54 @@ fn long_output_keeps_both_of_its_ends() {
         let chars = executed[field].as_str().expect("text").chars().count();
         assert!((4_000..5_000).contains(&chars), "{field}: {chars}");
     }
+}
+
+/// The queue is first in, first out, also while the server starts.
+#[test]
+fn calls_that_wait_for_a_server_are_made_in_order() {
+    let seed = &mut Seed::with(&json!({"up": upstream(&["up"])}), |command| {
+        command.env("POOL_MAX_CONCURRENT", "1");
+    });
+    let code = "const order = [];
+        await Promise.all([...Array(12).keys()].map(async (n) => {
+            await callMCPTool('mcp__up__who');
+            order.push(n);
+        }));
+        return order;";
+    let args = json!({"code": code, "allowedTools": ["mcp__up__who"], "timeoutMs": 60_000});
+    for _ in 0..2 {
+        let order: Value =
+            serde_json::from_str(&seed.done("executeTypescript", &args)).expect("JSON");
+        assert_eq!(order, json!([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]));
+    }
+}
+
+/// The words and codes that code looks for.
+#[test]
+fn an_open_circuit_and_a_full_queue_have_their_words_and_codes() {
+    let seed = &mut Seed::with(&json!({"bad": scripted(&json!({}))}), |command| {
+        command.env("POOL_MAX_CONCURRENT", "1").env("POOL_QUEUE_SIZE", "1");
+    });
+    let mut run = |code: &str| -> Value {
+        let args = json!({"code": code, "allowedTools": ["mcp__bad__*"], "timeoutMs": 60_000});
+        serde_json::from_str(&seed.done("executeTypescript", &args)).expect("JSON")
+    };
+    let full = "const hang = () => callMCPTool('mcp__bad__hang', {});
+        try { await Promise.race([hang(), hang(), hang()]); } catch (error) {
+            return [error.code, error.message];
+        }";
+    let why = "server \"bad\": Service Unavailable: 1 calls are under way and 1 more wait; try \
+               again in 1 s";
+    assert_eq!(run(full), json!(["SERVICE_UNAVAILABLE", why]));
+    let seed = &mut Seed::with(&json!({"bad": scripted(&json!({}))}), |_| {});
+    let mut run = |code: &str| -> Value {
+        let args = json!({"code": code, "allowedTools": ["mcp__bad__*"], "timeoutMs": 60_000});
+        serde_json::from_str(&seed.done("executeTypescript", &args)).expect("JSON")
+    };
+    let broken = "const names = ['hang', 'hang', 'hang', 'hang', 'die'];
+        await Promise.allSettled(names.map((name) => callMCPTool(`mcp__bad__${name}`, {})));
+        try { await callMCPTool('mcp__bad__echo', {}); } catch (error) {
+            return [error.code, error.message.includes('circuit open')];
+        }";
+    assert_eq!(run(broken), json!(["CIRCUIT_OPEN", true]));
 }

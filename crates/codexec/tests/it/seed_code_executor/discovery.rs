@@ -45,8 +45,20 @@ fn thirty_requests_a_minute_whatever_execution_they_come_from() {
     };
     assert_eq!(run(), said(17));
     assert_eq!(run(), said(0), "a new execution gives no new requests");
-    // Calls are not held up by it.
+    // Calls have a count of their own: two were made, and one more here.
     assert_eq!(seed.executed("executeTypescript", &ready)["success"], true);
+    let code = "let met = 0;
+        try { for (; met < 100; met++) await callMCPTool('mcp__up__who'); } catch (error) {
+            return [met, error.code, error.message.replace(/in \\d+ s,/, 'in N s,')];
+        }";
+    let calls = json!({"code": code, "allowedTools": ["mcp__up__*"]});
+    let executed = seed.executed("executeTypescript", &calls);
+    let said: Value =
+        serde_json::from_str(executed["output"].as_str().expect("text")).expect("JSON");
+    let refused = "Rate limit exceeded: at most 30 tool calls in 60 s; try again in N s, or keep \
+                   what earlier ones gave";
+    assert_eq!(said, json!([27, "RATE_LIMITED", refused]));
+    assert_eq!(executed["toolCallSummary"][0]["callCount"], 27, "{executed}");
 }
 
 #[test]

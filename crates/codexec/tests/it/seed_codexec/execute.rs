@@ -113,3 +113,23 @@ fn long_output_keeps_both_of_its_ends() {
     assert_eq!(whole["stdout"].as_str().map(str::len), Some(10_000));
     assert_eq!(whole["truncated"], false);
 }
+
+/// SIGTERM first, then five seconds to clean up.
+#[test]
+fn a_program_may_clean_up_when_its_time_is_up() {
+    let seed = &mut Seed::start();
+    let code = "trap 'echo cleaned; exit 0' TERM; echo ready; sleep 60 & wait";
+    let args = json!({"language": "bash", "code": code, "timeout_ms": 2_500});
+    let ran = seed.call("execute_code", &args);
+    assert_eq!(
+        (&ran["stdout"], &ran["timed_out"]),
+        (&json!("ready\ncleaned\n"), &json!(true)),
+        "{ran}"
+    );
+    let found = seed.done("search_execution_logs", &json!({"status": "timeout"}));
+    let preview = found["results"][0]["error_preview"].as_str().expect("a text");
+    assert!(preview.starts_with("TIMEOUT: stopped after "), "{preview}");
+    let id = json!({"execution_id": ran["execution_id"]});
+    let error = seed.done("get_execution_log", &id)["error"].take();
+    assert_eq!(error.as_str(), Some(preview));
+}

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Seed, like};
+use super::{Seed, configure, like};
 
 fn excel(code: &str) -> Value {
     json!({
@@ -206,4 +206,51 @@ fn a_broken_index_is_made_anew_and_said() {
     let index: Value =
         serde_json::from_str(&std::fs::read_to_string(index).expect("there")).expect("JSON");
     assert!(index.to_string().contains("parse-excel-report"), "{index}");
+}
+
+/// Files that arguments name are visible, if they are in an allowed directory.
+#[test]
+fn a_file_that_is_given_to_a_script_is_visible() {
+    let seed = &mut Seed::with(&json!({}), "[files]\nallowed = [\"~/Downloads\"]\n");
+    let downloads = seed.client.home.path().join("Downloads");
+    let hidden = seed.client.home.path().join("hidden.txt");
+    std::fs::create_dir(&downloads).expect("made");
+    std::fs::write(downloads.join("report.txt"), "150 rows").expect("written");
+    std::fs::write(&hidden, "secret").expect("written");
+    // The directory has to be there at the start.
+    seed.client.restart(|command| configure(command, ""));
+    let code = "import sys, pathlib\nfor name in sys.argv[1:]:\n    path = pathlib.Path(name)\n    \
+                print(path.read_text() if path.exists() else 'not there')\n\
+                pathlib.Path('output.csv').write_text('done')";
+    let script = json!({"name": "rows", "description": "d", "language": "python", "code": code});
+    seed.done("save_script", &script);
+    let args = json!(["~/Downloads/report.txt", hidden, downloads.join("report.txt")]);
+    let ran = seed.done("run_script", &json!({"name": "rows", "args": args}));
+    assert_eq!(ran["stdout"], "150 rows\nnot there\n150 rows\n", "{ran}");
+    assert_eq!(ran["artifacts"], json!(["output.csv"]));
+    assert_eq!(std::fs::read_to_string(downloads.join("output.csv")).expect("text"), "done");
+}
+
+/// Scripts of CodeExec MCP: Node.js in `script.js`.
+#[test]
+fn scripts_of_the_older_library_run() {
+    let seed = &mut Seed::start();
+    let folder = seed.client.home.path().join("state/scripts/clean-csv-data");
+    std::fs::create_dir_all(&folder).expect("made");
+    let code = "const os = require('node:os');\nconsole.log(typeof os.cpus, process.argv.length);";
+    std::fs::write(folder.join("script.js"), code).expect("written");
+    let metadata = json!({"name": "clean-csv-data", "description": "Cleans", "language": "node"});
+    std::fs::write(folder.join("metadata.json"), metadata.to_string()).expect("written");
+    let ran = seed.done("run_script", &json!({"name": "clean-csv-data", "args": ["a"]}));
+    assert_eq!(
+        (&ran["language"], &ran["stdout"]),
+        (&json!("node"), &json!("function 3\n")),
+        "{ran}"
+    );
+    let found = seed.done("search_scripts", &json!({"query": "node"}));
+    let expected = json!([{
+        "name": "clean-csv-data", "description": "Cleans", "language": "node",
+        "relevance": "language_match",
+    }]);
+    assert_eq!(found["results"], expected);
 }

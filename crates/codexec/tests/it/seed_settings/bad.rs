@@ -17,6 +17,12 @@ fn variables() {
         ("CODEXEC_LOG_RETENTION_DAYS_SESSION", "1.5", "out of range; it must be 1 to 36500"),
         ("CODEXEC_MAX_PROCESSES", "7", "out of range; it must be 8 to 4096"),
         ("CODEXEC_MAX_FILE_SIZE_BYTES", "0", "out of range; it must be 1 to 16384 MiB"),
+        (
+            "CODEXEC_SANDBOX_MODE",
+            "docker",
+            "not supported: codexec starts no containers; leave it out: code never has a network, \
+             and always a memory limit and a read-only root",
+        ),
         ("CODEXEC_DOCKER_MEMORY", "big", "not a size; write it like 512m or 1g"),
         ("MCP_BRIDGE_TIMEOUT", "0", "out of range; it must be 1 to 86400"),
         ("MCP_BRIDGE_MAX_TIMEOUT", "soon", "out of range; it must be 1 to 86400"),

@@ -173,13 +173,16 @@ fn codexec() {
          CODEXEC_SCRIPTS_DIR=~/.annabelle/scripts\n# CODEXEC_MAX_TIMEOUT_MS=1\nOTHER=1\n",
     )]);
     let text = migrated(&home, &["--from", "codexec", "--path", ".env"], &[]);
-    let expected = "toolset = [\"codexec\"]\n\n[scripts]\nfolder = \"~/.annabelle/scripts\"\n\n\
+    let expected = "toolset = [\"codexec\"]\n\n[limits]\ngrace-s = 5\n\n[scripts]\nfolder = \"~/.annabelle/scripts\"\n\n\
                     [sessions]\nmax = 3";
     assert_eq!(settings(&text), expected);
     assert!(text.contains("`CODEXEC_SANDBOX_MODE` has no effect in codexec"), "{text}");
     let variables = [("CODEXEC_LOG_RETENTION_DAYS_SUCCESS", "7")];
     let text = migrated(&home, &["--from", "codexec"], &variables);
-    assert_eq!(settings(&text), "toolset = [\"codexec\"]\n\n[logs]\nsuccess-days = 7");
+    let expected = "toolset = [\"codexec\"]\n\n[limits]\ngrace-s = 5\n\n[logs]\nsuccess-days = 7";
+    assert_eq!(settings(&text), expected);
+    let text = migrated(&home, &["--from", "codexec"], &[("CODEXEC_SANDBOX_MODE", "docker")]);
+    assert!(text.contains("ignored: `CODEXEC_SANDBOX_MODE = docker` is not supported"), "{text}");
 }
 
 /// Nothing in a file becomes more than a value, and nothing is written.

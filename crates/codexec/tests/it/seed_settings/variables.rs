@@ -135,7 +135,9 @@ fn code_executor_writes_its_audit_log_and_opens_its_projects() {
     let text = client.call("executePython", &read("mine")).fine();
     assert!(text.contains("of a project"), "{text}");
     client.call("executePython", &read("private")).failed();
-    let log = std::fs::read_to_string(home.join("audit.jsonl")).expect("a log");
+    let mut files = std::fs::read_dir(&home).expect("a folder").map(|file| file.expect("one"));
+    let file = files.find(|file| file.file_name().to_string_lossy().starts_with("audit-"));
+    let log = std::fs::read_to_string(file.expect("a daily file").path()).expect("a log");
     assert!(!log.is_empty() && log.lines().all(|line| json_of(line).is_object()), "{log}");
 }
 
