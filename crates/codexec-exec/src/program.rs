@@ -23,6 +23,7 @@ use crate::slot::{
     Keeper, KillOnDrop, MountError, STEP, Worker, WorkerOptions, WorkerPurpose, protocol_error,
     timeout_error,
 };
+use crate::stdin::{GuestStdin, StdinPump};
 
 /// Timeout for an interpreter to start.
 const READY: Duration = Duration::from_secs(30);
@@ -35,6 +36,10 @@ pub(crate) struct ProgramLauncher {
 /// The host's handles of a worker for programs, besides the guest's socket.
 pub(crate) struct ProgramWorker {
     pub(crate) init: InitLink,
+    /// The write end of the guest's stdin, until the guest gets its job.
+    stdin: Option<pipe::Sender>,
+    /// Writes the guest's stdin, if the guest has any.
+    stdin_pump: Option<StdinPump>,
     pub(crate) out: OutputPipe,
     pub(crate) err: OutputPipe,
     /// The guest's working directory. It outlives the worker.
@@ -105,12 +110,17 @@ impl ProgramLauncher {
         if options.purpose == WorkerPurpose::Session {
             codexec_sandbox::enable_peer_credentials(&ours)?;
         }
+        let (stdin, in_receiver) = pipe::pipe()?;
         let (out_sender, out) = pipe::pipe()?;
         let (err_sender, err) = pipe::pipe()?;
         // The guest's ends block, like ordinary stdio.
-        let theirs: [OwnedFd; 3] =
-            [theirs.into(), out_sender.into_blocking_fd()?, err_sender.into_blocking_fd()?];
-        let own = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
+        let theirs: [OwnedFd; 4] = [
+            theirs.into(),
+            in_receiver.into_blocking_fd()?,
+            out_sender.into_blocking_fd()?,
+            err_sender.into_blocking_fd()?,
+        ];
+        let own = theirs.each_ref().map(OwnedFd::as_fd);
         let WorkerOptions { purpose, mounts } = options;
         let (targets, mounts): (Vec<PathBuf>, Vec<OwnedFd>) = mounts.into_iter().unzip();
         let mut fds: Vec<BorrowedFd<'_>> = own.to_vec();
@@ -149,6 +159,8 @@ impl ProgramLauncher {
         let meter = Arc::new(MemoryMeter::new(gauge, roots.clone(), disk));
         let program = ProgramWorker {
             init,
+            stdin: Some(stdin).filter(|_| !is_fetching),
+            stdin_pump: None,
             out,
             err,
             workspace,
@@ -178,6 +190,16 @@ impl ProgramLauncher {
 }
 
 impl ProgramWorker {
+    /// Starts writing this to the guest's stdin.
+    pub(crate) fn feed_stdin(&mut self, source: GuestStdin) {
+        self.stdin_pump = self.stdin.take().map(|sender| StdinPump::start(source, sender));
+    }
+
+    /// Closes the guest's stdin, unless something feeds it.
+    pub(crate) fn close_unused_stdin(&mut self) {
+        self.stdin = None;
+    }
+
     /// Returns the user and the mount namespace of a guest in which something can be mounted.
     pub(crate) fn namespaces(&self) -> Option<io::Result<(OwnedFd, OwnedFd)>> {
         let MountHandles { user, mounts, .. } = self.mount_handles.as_ref()?;
