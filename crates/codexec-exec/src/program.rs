@@ -110,16 +110,9 @@ impl ProgramLauncher {
         if options.purpose == WorkerPurpose::Session {
             codexec_sandbox::enable_peer_credentials(&ours)?;
         }
-        let (stdin, in_receiver) = pipe::pipe()?;
-        let (out_sender, out) = pipe::pipe()?;
-        let (err_sender, err) = pipe::pipe()?;
-        // The guest's ends block, like ordinary stdio.
-        let theirs: [OwnedFd; 4] = [
-            theirs.into(),
-            in_receiver.into_blocking_fd()?,
-            out_sender.into_blocking_fd()?,
-            err_sender.into_blocking_fd()?,
-        ];
+        let StandardPipes { stdin, out, err, guest_ends: [their_in, their_out, their_err] } =
+            StandardPipes::new()?;
+        let theirs: [OwnedFd; 4] = [theirs.into(), their_in, their_out, their_err];
         let own = theirs.each_ref().map(OwnedFd::as_fd);
         let WorkerOptions { purpose, mounts } = options;
         let (targets, mounts): (Vec<PathBuf>, Vec<OwnedFd>) = mounts.into_iter().unzip();
@@ -138,7 +131,6 @@ impl ProgramLauncher {
         let disk = handed_over.next().ok_or_else(protocol_error)?;
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let (out, err) = (OutputPipe::new(out)?, OutputPipe::new(err)?);
         let is_fetching = matches!(self.first, FirstProcess::Fetches(_));
         let listener = if is_fetching { handed_over.next() } else { None };
         let mount_handles =
@@ -186,6 +178,35 @@ impl ProgramLauncher {
     /// they hold by then is not the guest's. Other programs start together with their code.
     fn reports_ready(&self) -> bool {
         matches!(self.first, FirstProcess::Enters | FirstProcess::Started(_))
+    }
+}
+
+/// The pipes of a guest's standard streams.
+struct StandardPipes {
+    stdin: pipe::Sender,
+    out: OutputPipe,
+    err: OutputPipe,
+    /// The guest's stdin, stdout and stderr.
+    guest_ends: [OwnedFd; 3],
+}
+
+impl StandardPipes {
+    fn new() -> io::Result<StandardPipes> {
+        let (stdin, in_receiver) = pipe::pipe()?;
+        let (out_sender, out) = pipe::pipe()?;
+        let (err_sender, err) = pipe::pipe()?;
+        // The guest's ends block, like ordinary stdio.
+        let guest_ends = [
+            in_receiver.into_blocking_fd()?,
+            out_sender.into_blocking_fd()?,
+            err_sender.into_blocking_fd()?,
+        ];
+        Ok(StandardPipes {
+            stdin,
+            out: OutputPipe::new(out)?,
+            err: OutputPipe::new(err)?,
+            guest_ends,
+        })
     }
 }
 
