@@ -57,7 +57,8 @@ fn log_filter(common: &CommonArgs) -> anyhow::Result<EnvFilter> {
     Ok(EnvFilter::new(word))
 }
 
-pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
+/// Sends log messages to stderr.
+fn start_log(cli: &Cli) -> anyhow::Result<()> {
     let filter = log_filter(&cli.common)?;
     // Its messages contain OAuth codes.
     let filter = filter.add_directive("rmcp::transport::auth=error".parse()?);
@@ -70,6 +71,11 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             log.without_time().with_target(false).init();
         }
     }
+    Ok(())
+}
+
+pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
+    start_log(&cli)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

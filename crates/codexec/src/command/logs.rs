@@ -35,7 +35,7 @@ pub(super) async fn run(parts: Parts, args: LogsArgs) -> anyhow::Result<ExitCode
             own.call_and_print(OwnFunction::GetExecutionLog, args_json, args.json, print_whole)
                 .await
         }
-        None if args.search.follow => follow::run(own, &args.search).await,
+        None if args.search.follow => follow::run(&own, &args.search).await,
         None => search(own, &args.search).await,
     }
 }

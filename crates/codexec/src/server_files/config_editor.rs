@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use codexec_files::private_files;
 use codexec_types::ServerName;
-use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{DocumentMut, Item, RawString, Table, TableLike, Value};
 
 /// `config.toml`, open for changes.
 pub(crate) struct ConfigEditor {
@@ -85,7 +85,7 @@ impl ConfigEditor {
         }
         self.set_enabled(name, None)?;
         let has_comment = self.entry_has_comment(name);
-        if !has_comment && self.entry(name).is_some_and(|entry| entry.is_empty()) {
+        if !has_comment && self.entry(name).is_some_and(TableLike::is_empty) {
             self.servers()?.remove(name.as_str());
         }
         let servers = self.document.get("servers").and_then(Item::as_table);
@@ -99,7 +99,7 @@ impl ConfigEditor {
     fn entry_has_comment(&self, name: &ServerName) -> bool {
         let entry = self.document.get("servers").and_then(|servers| servers.get(name.as_str()));
         let prefix = entry.and_then(Item::as_table).and_then(|table| table.decor().prefix());
-        prefix.and_then(|prefix| prefix.as_str()).is_some_and(|prefix| !prefix.trim().is_empty())
+        prefix.and_then(RawString::as_str).is_some_and(|prefix| !prefix.trim().is_empty())
     }
 
     pub(crate) fn text(&self) -> String {

@@ -18,9 +18,9 @@ use crate::cli::logs::SearchArgs;
 const INTERVAL: Duration = Duration::from_millis(500);
 const PAGE: u64 = 100;
 
-pub(super) async fn run(own: OwnFunctions, args: &SearchArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(own: &OwnFunctions, args: &SearchArgs) -> anyhow::Result<ExitCode> {
     let followed = tokio::select! {
-        followed = follow(&own, args) => followed,
+        followed = follow(own, args) => followed,
         _ = tokio::signal::ctrl_c() => Ok(ExitCode::SUCCESS),
     };
     own.app.shutdown().await;
