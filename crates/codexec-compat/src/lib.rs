@@ -15,6 +15,6 @@ mod user_environment;
 pub use code_execution_mode::{BridgeSettings, CodeExecutionModeTools, OutputMode};
 pub use code_executor::{CodeExecutorTools, ExecutorSettings};
 pub use mcpproxy::{CodeExecution, CodeExecutionStatus, McpproxyTools, NamedScript, ProxySettings};
-pub use migrate::{Migration, MigrationError, SeedServerFiles, settings_page};
+pub use migrate::{Migration, MigrationError, SeedServerFiles, server_table, settings_page};
 pub use seed::Seed;
 pub use user_environment::UserEnvironment;

@@ -12,6 +12,7 @@ use serde_json::Value as Json;
 use toml::{Table, Value};
 
 pub use self::page::settings_page;
+pub use self::servers::server_table;
 use crate::settings::{
     InheritedSettings, SeedValue, SettingMeaning, SettingSource, SettingsFile, SettingsFileError,
     collect_values, read_files, read_required, settings,

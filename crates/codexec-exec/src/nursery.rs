@@ -94,12 +94,12 @@ impl WarmZygote {
 }
 
 impl Nursery {
-    /// Forks a guest with these descriptors as its socket and output, into the namespaces and the
+    /// Forks a guest with these descriptors as its socket and standard streams, into the namespaces and the
     /// seccomp rules of the worker.
     pub(crate) async fn fork(
         &self,
         purpose: WorkerPurpose,
-        own: [BorrowedFd<'_>; 3],
+        own: [BorrowedFd<'_>; 4],
         worker: &[OwnedFd],
     ) -> io::Result<Result<ForkedGuest, LayerError>> {
         let mut fds = own.to_vec();

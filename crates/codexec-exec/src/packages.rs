@@ -174,6 +174,30 @@ impl Packages {
         Ok(done)
     }
 
+    /// Removes a package that is installed for everybody, but not its dependencies. Returns its name
+    /// and version, or `None` if it is not installed.
+    pub async fn remove(
+        &self,
+        package: &PackageName,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(String, String)>, PackageError> {
+        let until = Instant::now() + PUBLISH_TIMEOUT;
+        let caller = InstallCaller { progress: &|_: &str| {}, cancel, until };
+        let folder = self.folder(package.language(), InstallTarget::Everybody).await?;
+        let lock = self.lock(&folder, caller).await?;
+        let settings = &self.0.resources.settings.packages;
+        let bounds = TreeLimits { bytes: settings.max_bytes, files: MAX_FILES };
+        let (shown, package) = (folder.clone(), package.clone());
+        let removing = run_blocking(move || Ok((folder.remove(&package, bounds), lock))).await?;
+        match removing.0 {
+            Ok(removed) => Ok(removed.map(|dist| (dist.name, dist.version))),
+            Err(TreeError::Io(cause)) => Err(folder_error(&shown, cause)),
+            Err(error @ (TreeError::TooBig | TreeError::Denied(_))) => {
+                Err(folder_error(&shown, io::Error::other(error)))
+            }
+        }
+    }
+
     /// Returns the names and versions of the installed packages.
     pub async fn list_installed(
         &self,

@@ -23,6 +23,7 @@ use crate::slot::{
     Keeper, KillOnDrop, MountError, STEP, Worker, WorkerOptions, WorkerPurpose, protocol_error,
     timeout_error,
 };
+use crate::stdin::{GuestStdin, StdinPump};
 
 /// Timeout for an interpreter to start.
 const READY: Duration = Duration::from_secs(30);
@@ -35,6 +36,10 @@ pub(crate) struct ProgramLauncher {
 /// The host's handles of a worker for programs, besides the guest's socket.
 pub(crate) struct ProgramWorker {
     pub(crate) init: InitLink,
+    /// The write end of the guest's stdin, until the guest gets its job.
+    stdin: Option<pipe::Sender>,
+    /// Writes the guest's stdin, if the guest has any.
+    stdin_pump: Option<StdinPump>,
     pub(crate) out: OutputPipe,
     pub(crate) err: OutputPipe,
     /// The guest's working directory. It outlives the worker.
@@ -105,12 +110,10 @@ impl ProgramLauncher {
         if options.purpose == WorkerPurpose::Session {
             codexec_sandbox::enable_peer_credentials(&ours)?;
         }
-        let (out_sender, out) = pipe::pipe()?;
-        let (err_sender, err) = pipe::pipe()?;
-        // The guest's ends block, like ordinary stdio.
-        let theirs: [OwnedFd; 3] =
-            [theirs.into(), out_sender.into_blocking_fd()?, err_sender.into_blocking_fd()?];
-        let own = [theirs[0].as_fd(), theirs[1].as_fd(), theirs[2].as_fd()];
+        let StandardPipes { stdin, out, err, guest_ends: [their_in, their_out, their_err] } =
+            StandardPipes::new()?;
+        let theirs: [OwnedFd; 4] = [theirs.into(), their_in, their_out, their_err];
+        let own = theirs.each_ref().map(OwnedFd::as_fd);
         let WorkerOptions { purpose, mounts } = options;
         let (targets, mounts): (Vec<PathBuf>, Vec<OwnedFd>) = mounts.into_iter().unzip();
         let mut fds: Vec<BorrowedFd<'_>> = own.to_vec();
@@ -128,7 +131,6 @@ impl ProgramLauncher {
         let disk = handed_over.next().ok_or_else(protocol_error)?;
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let (out, err) = (OutputPipe::new(out)?, OutputPipe::new(err)?);
         let is_fetching = matches!(self.first, FirstProcess::Fetches(_));
         let listener = if is_fetching { handed_over.next() } else { None };
         let mount_handles =
@@ -149,6 +151,8 @@ impl ProgramLauncher {
         let meter = Arc::new(MemoryMeter::new(gauge, roots.clone(), disk));
         let program = ProgramWorker {
             init,
+            stdin: Some(stdin).filter(|_| !is_fetching),
+            stdin_pump: None,
             out,
             err,
             workspace,
@@ -177,7 +181,46 @@ impl ProgramLauncher {
     }
 }
 
+/// The pipes of a guest's standard streams.
+struct StandardPipes {
+    stdin: pipe::Sender,
+    out: OutputPipe,
+    err: OutputPipe,
+    /// The guest's stdin, stdout and stderr.
+    guest_ends: [OwnedFd; 3],
+}
+
+impl StandardPipes {
+    fn new() -> io::Result<StandardPipes> {
+        let (stdin, in_receiver) = pipe::pipe()?;
+        let (out_sender, out) = pipe::pipe()?;
+        let (err_sender, err) = pipe::pipe()?;
+        // The guest's ends block, like ordinary stdio.
+        let guest_ends = [
+            in_receiver.into_blocking_fd()?,
+            out_sender.into_blocking_fd()?,
+            err_sender.into_blocking_fd()?,
+        ];
+        Ok(StandardPipes {
+            stdin,
+            out: OutputPipe::new(out)?,
+            err: OutputPipe::new(err)?,
+            guest_ends,
+        })
+    }
+}
+
 impl ProgramWorker {
+    /// Starts writing this to the guest's stdin.
+    pub(crate) fn feed_stdin(&mut self, source: GuestStdin) {
+        self.stdin_pump = self.stdin.take().map(|sender| StdinPump::start(source, sender));
+    }
+
+    /// Closes the guest's stdin, unless something feeds it.
+    pub(crate) fn close_unused_stdin(&mut self) {
+        self.stdin = None;
+    }
+
     /// Returns the user and the mount namespace of a guest in which something can be mounted.
     pub(crate) fn namespaces(&self) -> Option<io::Result<(OwnedFd, OwnedFd)>> {
         let MountHandles { user, mounts, .. } = self.mount_handles.as_ref()?;

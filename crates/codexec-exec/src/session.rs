@@ -52,6 +52,7 @@ impl Workers {
             input: Json::null(),
             args: Vec::new(),
             is_session: true,
+            has_stdin: false,
             servers,
             memory_bytes: limits.memory_bytes,
         };

@@ -18,6 +18,7 @@ use tokio::time::timeout;
 use crate::ExecError;
 use crate::nursery::Nursery;
 use crate::program::{InitEvent, InitLink, ProgramLauncher, ProgramWorker};
+use crate::stdin::GuestStdin;
 use crate::zygote::{Zygote, run_blocking};
 
 /// Timeout of each step of building a slot.
@@ -119,6 +120,13 @@ impl<E: Into<ExecError>> From<E> for MountError {
 }
 
 impl Slot {
+    /// Starts writing this to the guest's stdin. Returns false for guests without stdin.
+    pub(crate) fn feed_stdin(&mut self, stdin: GuestStdin) -> bool {
+        let Some(program) = &mut self.worker.program else { return false };
+        program.feed_stdin(stdin);
+        true
+    }
+
     pub(crate) async fn open(
         zygote: &Zygote,
         limits: Limits,

@@ -14,6 +14,7 @@ use crate::engine::Engine;
 use crate::pool::{HostResources, Pool};
 use crate::run::WaitingBody;
 use crate::slot::Slot;
+use crate::stdin::GuestStdin;
 use crate::user_dir::UserDir;
 use crate::{ExecError, Run, Settings};
 
@@ -122,24 +123,27 @@ impl Workers {
 
     /// Starts the guest when a worker is free. `servers` are the names that the guest may see.
     pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
-        self.start_with_ticket(self.take_ticket()?, admitted, servers).await
+        self.start_with_ticket(self.take_ticket()?, admitted, servers, None).await
     }
 
-    /// Like [`Workers::start`], for a request that is already admitted to the queue.
+    /// Like [`Workers::start`], for a request that is already admitted to the queue. `stdin` is for
+    /// programs; guests of the built-in engine have none.
     pub async fn start_with_ticket(
         &self,
         place: QueueTicket,
         admitted: &Admitted,
         servers: Vec<String>,
+        stdin: Option<GuestStdin>,
     ) -> Result<Run, ExecError> {
         let permit = self.0.acquire_permit(place).await?;
         let pool = self.0.pool(Engine::of(admitted.language()));
         pool.note_request(admitted.working_dir().is_some());
         let slot = pool.take_slot().await?;
-        let (slot, dir) = match admitted.working_dir() {
+        let (mut slot, dir) = match admitted.working_dir() {
             Some(wanted) => self.mount_working_dir(slot, wanted).await?,
             None => (slot, None),
         };
+        let has_stdin = stdin.is_some_and(|stdin| slot.feed_stdin(stdin));
         let limits = admitted.limits();
         let job = WorkerJob {
             language: admitted.language(),
@@ -147,6 +151,7 @@ impl Workers {
             input: admitted.input().clone(),
             args: admitted.args().to_vec(),
             is_session: false,
+            has_stdin,
             servers,
             memory_bytes: limits.memory_bytes,
         };

@@ -137,6 +137,14 @@ impl ServerSources {
         }
     }
 
+    /// Reads the servers. References to variables stay references, in the syntax of `config.toml`.
+    pub fn read_references(&mut self) -> ParsedConfig {
+        let before = std::mem::replace(&mut self.keeps_references, true);
+        let parsed = self.read();
+        self.keeps_references = before;
+        parsed
+    }
+
     /// Reads the servers. A file that has become invalid keeps its last valid content.
     pub fn read(&mut self) -> ParsedConfig {
         let mut documents = HashMap::new();

@@ -63,7 +63,7 @@ pub enum ToKeeper {
     Build(Launch),
     /// Fork a worker that runs the engine in our own binary.
     Spawn,
-    /// Fork a worker for programs. Attached: the guest's socket, its stdout and stderr, and a
+    /// Fork a worker for programs. Attached: the guest's socket, its three standard streams, and a
     /// mount for each of `mounts`.
     Program(ProgramGuest),
     /// Work on the overlay of the running worker. Attached: the worker's user and mount namespaces,

@@ -18,7 +18,7 @@ use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::{chdir, dup2_stderr, dup2_stdout};
+use nix::unistd::{chdir, dup2_stderr, dup2_stdin, dup2_stdout};
 
 use crate::control::{self, FirstProcess, FromInit, NAMESPACES, PROXY_PORT, ProgramGuest};
 use crate::rootfs::{self, BOX, TEMPORARY, WORK};
@@ -31,21 +31,23 @@ pub(crate) struct InitLaunch {
     pub(crate) program: ProgramGuest,
     /// The socket to the host.
     pub(crate) control: OwnedFd,
-    /// The guest's socket, its stdout and stderr, and the mounts.
+    /// The guest's socket, its stdin, stdout and stderr, and the mounts.
     pub(crate) fds: Vec<OwnedFd>,
 }
 
 pub(crate) fn serve(init: InitLaunch) -> ! {
     let InitLaunch { launch, program, control, fds } = init;
     let mut fds = fds.into_iter();
-    let (Some(channel), Some(out), Some(err)) = (fds.next(), fds.next(), fds.next()) else {
+    let (Some(channel), Some(input), Some(out), Some(err)) =
+        (fds.next(), fds.next(), fds.next(), fds.next())
+    else {
         sys::exit_now(1)
     };
     let mounts: Vec<OwnedFd> = fds.collect();
     let channel = UnixStream::from(channel);
-    match confine(&launch, &program, [&control, &out, &err], &channel, &mounts) {
+    match confine(&launch, &program, [&control, &input, &out, &err], &channel, &mounts) {
         Ok(Confined { rules, cells }) => {
-            drop((out, err, mounts));
+            drop((input, out, err, mounts));
             let open_files = launch.rlimits.open_files;
             let limits = guest::GuestLimits { rules: rules.as_ref(), open_files };
             let result = guest::run(program.first, limits, &control, channel, cells);
@@ -69,7 +71,7 @@ struct Confined {
 fn confine(
     launch: &Launch,
     program: &ProgramGuest,
-    [control, out, err]: [&OwnedFd; 3],
+    [control, input, out, err]: [&OwnedFd; 4],
     channel: &UnixStream,
     mounts: &[OwnedFd],
 ) -> Result<Confined, LayerError> {
@@ -81,11 +83,11 @@ fn confine(
     };
     require(Layer::Pid, "die with the keeper", prctl::set_pdeathsig(Signal::SIGKILL))?;
     let mut kept: Vec<BorrowedFd<'_>> = vec![control.as_fd(), channel.as_fd()];
-    kept.extend([out.as_fd(), err.as_fd()]);
+    kept.extend([input.as_fd(), out.as_fd(), err.as_fd()]);
     kept.extend(mounts.iter().map(OwnedFd::as_fd));
     require(Layer::User, "close inherited descriptors", sys::close_all_but(&kept))?;
-    let output = dup2_stdout(out).and_then(|()| dup2_stderr(err));
-    require(Layer::User, "redirect stdout and stderr", output)?;
+    let streams = dup2_stdin(input).and_then(|()| dup2_stdout(out)).and_then(|()| dup2_stderr(err));
+    require(Layer::User, "redirect the standard streams", streams)?;
     // Dumpable only until below, so that we own our /proc files and can write the id maps.
     let mapped = prctl::set_dumpable(true).and_then(|()| map_user(1000, 1000));
     require(Layer::User, "map the user", mapped)?;

@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::outer_execution::{MAX_DEPTH, OuterExecution, SessionScope};
-use crate::{Connection, ExecuteError, Progress, TextBudget};
+use crate::{Connection, ExecuteError, LiveStreams, Progress, TextBudget};
 
 /// The client of a request, with the means to cancel it and to follow its progress.
 #[derive(Clone)]
@@ -24,6 +24,7 @@ pub struct Client {
     pub caller: Caller,
     pub cancel: CancellationToken,
     pub progress: watch::Sender<Progress>,
+    pub streams: LiveStreams,
     /// The execution whose code makes the request, if code makes it.
     pub(crate) outer: Option<OuterExecution>,
 }
@@ -37,6 +38,7 @@ impl Client {
             caller: Caller::default(),
             cancel: CancellationToken::new(),
             progress: watch::Sender::new(Progress::default()),
+            streams: LiveStreams::default(),
             outer: None,
         }
     }
@@ -138,6 +140,7 @@ impl Client {
         Client {
             cancel: self.cancel.child_token(),
             progress: watch::Sender::new(Progress::default()),
+            streams: LiveStreams::default(),
             outer: Some(outer),
             ..self.clone()
         }

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use codexec_exec::{QueueTicket, Usage};
+use codexec_exec::{GuestStdin, QueueTicket, Usage};
 use codexec_store::ExecutionStart;
 use codexec_types::{
     Admitted, ExecutionId, FileChanges, GuestOutput, Language, Limit, Limits, Outcome, SessionId,
@@ -92,7 +92,8 @@ impl App {
         let shared = (discovery, Arc::clone(&packages));
         let nested = client.nested_in(OuterExecution::new(client, &admitted, begun, scope, shared));
         let answers = Answers::new(self, store, &id, &admitted, &nested, replayed);
-        let driven = match self.start(&admitted, (lease, ticket), &nested, &id).await {
+        let stdin = client.streams.take_stdin();
+        let driven = match self.start(&admitted, (lease, ticket, stdin), &nested, &id).await {
             Ok(Some(mut guest)) => {
                 packages.set_package_mounter(guest.package_mounter());
                 Ok(self.run_to_end(guest, &answers, client, &id, &mut results).await)
@@ -139,7 +140,7 @@ impl App {
     async fn start(
         &self,
         admitted: &Admitted,
-        (lease, ticket): (Option<SessionLease>, Option<QueueTicket>),
+        (lease, ticket, stdin): (Option<SessionLease>, Option<QueueTicket>, Option<GuestStdin>),
         nested: &Client,
         id: &ExecutionId,
     ) -> Result<Option<GuestRun>, ExecuteError> {
@@ -153,7 +154,7 @@ impl App {
             None => {
                 let servers = self.servers_in(admitted.reach().named_in_guest());
                 let ticket = ticket.map_or_else(|| self.workers.take_ticket(), Ok)?;
-                let starting = self.workers.start_with_ticket(ticket, admitted, servers);
+                let starting = self.workers.start_with_ticket(ticket, admitted, servers, stdin);
                 let run = nested.cancel.run_until_cancelled(starting).await.transpose()?;
                 Ok(run.map(|run| GuestRun::NewWorker(Box::new(run))))
             }

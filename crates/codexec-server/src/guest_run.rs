@@ -95,7 +95,10 @@ impl App {
             tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
-                    RunEvent::Output { stream, text } => results.output.push(stream, &text),
+                    RunEvent::Output { stream, text } => {
+                        client.streams.send_output(stream, &text);
+                        results.output.push(stream, &text);
+                    }
                     RunEvent::Ask { id, ask } => {
                         if ask.is_tool_call() {
                             client.progress.send_modify(|progress| progress.tool_calls += 1);
@@ -129,7 +132,9 @@ impl App {
                     0 => run.resume_clock(),
                     _ => run.pause_clock(),
                 },
-                () = &mut broken_off => break stop_and_wait(run, closing, results).await,
+                () = &mut broken_off => {
+                    break stop_and_wait(run, (client, closing), results).await;
+                }
             }
         };
         // THREAT[ORD-3]: no pending ask can delay the end of the execution for long.
@@ -236,7 +241,7 @@ impl GuestRun {
 /// Stops the guest and waits until it has ended.
 async fn stop_and_wait(
     run: &mut Run,
-    closing: &CancellationToken,
+    (client, closing): (&Client, &CancellationToken),
     results: &mut RunResults,
 ) -> Outcome {
     match closing.is_cancelled() {
@@ -246,7 +251,10 @@ async fn stop_and_wait(
     loop {
         match run.next().await {
             RunEvent::Ended(outcome) => return outcome,
-            RunEvent::Output { stream, text } => results.output.push(stream, &text),
+            RunEvent::Output { stream, text } => {
+                client.streams.send_output(stream, &text);
+                results.output.push(stream, &text);
+            }
             RunEvent::Ask { .. } | RunEvent::Image(_) | RunEvent::Progress(_) => {}
         }
     }

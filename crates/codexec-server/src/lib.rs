@@ -21,6 +21,7 @@ mod guest_run;
 mod images;
 mod live_policy;
 mod live_settings;
+mod live_streams;
 pub mod mcp;
 mod outer_execution;
 pub mod own;
@@ -47,6 +48,7 @@ pub use fields::{FieldError, Fields};
 pub use images::Images;
 pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
+pub use live_streams::{LiveStreams, OutputPiece};
 pub use records::Records;
 pub use reply::{
     ToolReply, explain_outcome, render_failure, render_notes, render_reply, render_value,

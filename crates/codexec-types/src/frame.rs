@@ -103,6 +103,9 @@ pub struct WorkerJob {
     pub args: Vec<String>,
     /// True if the worker stays and waits for cells; `code` is empty then.
     pub is_session: bool,
+    /// True if the program's stdin has data; otherwise it is empty.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_stdin: bool,
     /// The servers whose tools the guest may call.
     pub servers: Vec<String>,
     /// Memory limit of the guest's own engine; the sandbox enforces its limit as well.

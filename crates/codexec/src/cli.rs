@@ -41,7 +41,12 @@ pub(crate) struct CommonArgs {
 pub(crate) enum Command {
     /// Serve MCP on standard input and output
     Serve,
-    /// Run code and print its result
+    /// Run code, and print its output and its result
+    ///
+    /// Output is printed as it comes. Code in python, bash and node reads what codexec gets on
+    /// standard input; typescript and javascript have no standard input, pass them data with
+    /// --input. The exit code is that of the program in python, bash and node, 1 if the code threw
+    /// or was stopped, and 2 if codexec could not run it; --json has the difference as `outcome`.
     Exec(ExecArgs),
     /// Run JavaScript and TypeScript as MCPProxy does
     #[command(subcommand)]
@@ -54,7 +59,7 @@ pub(crate) enum Command {
     /// List sessions, or work in one; a session keeps variables, imports and files
     #[command(subcommand)]
     Sessions(sessions::SessionsCommand),
-    /// Install and list packages that code can use
+    /// Install, list and remove packages that code can use
     #[command(subcommand)]
     Packages(packages::PackagesCommand),
     /// List and search the tools that code can call
@@ -72,11 +77,17 @@ pub(crate) enum Command {
         url: String,
     },
     /// Check which sandbox layers, languages and servers work on this machine
-    Doctor {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-    },
+    Doctor(DoctorArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DoctorArgs {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Start no server
+    #[arg(long)]
+    pub(crate) no_check: bool,
 }
 
 #[derive(Debug, Args)]
@@ -85,15 +96,16 @@ pub(crate) struct ExecArgs {
     /// file's extension, else typescript
     #[arg(short, long)]
     pub(crate) language: Option<String>,
-    /// The code; without it and without --file, codexec reads standard input
+    /// The code, or the name of a file such as first.ts; without it and without --file, codexec
+    /// reads the code from standard input
     pub(crate) code: Option<String>,
-    /// Read the code from a file
+    /// Read the code from a file; - is standard input
     #[arg(short, long, conflicts_with = "code")]
     pub(crate) file: Option<PathBuf>,
     /// Run a saved script, in its own language
     #[arg(short, long, value_name = "NAME", conflicts_with_all = ["code", "file", "language"])]
     pub(crate) script: Option<String>,
-    /// JSON that the code gets as `input`
+    /// JSON that the code gets as `input`; - reads it from standard input
     #[arg(short, long, value_name = "JSON")]
     pub(crate) input: Option<String>,
     /// The time limit, for example 500ms, 10s or 2m
@@ -120,8 +132,11 @@ pub(crate) struct ExecArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ToolsCommand {
-    /// List all tools, one per line
+    /// List all tools with a summary of each
     List {
+        /// Show how each tool is called
+        #[arg(short, long)]
+        verbose: bool,
         /// Ask the servers instead of using the cached tool lists
         #[arg(long)]
         refresh: bool,
@@ -189,6 +204,9 @@ pub(crate) enum ServersCommand {
     Enable(servers::NameArgs),
     /// Disable a server, whichever file names it
     Disable(servers::NameArgs),
+    /// Copy servers from your clients' files to codexec's own settings, so that you can remove
+    /// them there
+    Import(servers::ImportArgs),
     /// Show what a server wrote to its standard error
     Logs(servers::LogsArgs),
     /// Restart a server in every running codexec

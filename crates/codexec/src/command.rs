@@ -13,8 +13,10 @@ mod packages;
 mod progress;
 mod scripts;
 mod serve;
+mod server_progress;
 mod servers;
 mod sessions;
+mod terminal;
 mod terminal_text;
 mod tools;
 
@@ -55,12 +57,25 @@ fn log_filter(common: &CommonArgs) -> anyhow::Result<EnvFilter> {
     Ok(EnvFilter::new(word))
 }
 
-pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
+/// Sends log messages to stderr.
+fn start_log(cli: &Cli) -> anyhow::Result<()> {
     let filter = log_filter(&cli.common)?;
     // Its messages contain OAuth codes.
     let filter = filter.add_directive("rmcp::transport::auth=error".parse()?);
     // Stdout belongs to MCP.
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match cli.command {
+        None | Some(Command::Serve) => log.init(),
+        // A person reads the messages of all other commands.
+        Some(_) => {
+            log.without_time().with_target(false).init();
+        }
+    }
+    Ok(())
+}
+
+pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
+    start_log(&cli)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -84,7 +99,7 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             | Command::Sessions(_)
             | Command::Packages(_)
             | Command::Migrate(_)
-            | Command::Doctor { .. } => Duration::from_secs(5),
+            | Command::Doctor(_) => Duration::from_secs(5),
             Command::Tools(_) | Command::Servers(_) | Command::ConformanceClient { .. } => {
                 Duration::from_secs(60)
             }
@@ -100,7 +115,7 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             | Command::Packages(_) => ToolCacheMode::Instead,
             Command::Serve
             | Command::Servers(_)
-            | Command::Doctor { .. }
+            | Command::Doctor(_)
             | Command::Migrate(_)
             | Command::ConformanceClient { .. } => ToolCacheMode::Meanwhile,
         };
@@ -121,7 +136,7 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Servers(args) => servers::run(parts, args).await,
             Command::ConformanceClient { url } => conformance::run(&url).await,
             Command::Migrate(args) => migrate::run(args, &parts::host_environment()?),
-            Command::Doctor { json } => doctor::run(&parts, json).await,
+            Command::Doctor(args) => doctor::run(&parts, &args).await,
         }
     });
     // A hung disk must not delay the exit: everything required is already written.

@@ -44,6 +44,12 @@ pub(crate) fn conformance_context() -> Option<String> {
     variable("MCP_CONFORMANCE_CONTEXT")
 }
 
+/// `NO_COLOR`, and a `TERM` that knows no colours: text is not coloured.
+pub(crate) fn allows_colour() -> bool {
+    let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+    !is_set("NO_COLOR") && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
 /// `CODEXEC_TOOLSET`: the tools that clients see, for example `compact,direct`.
 pub(crate) fn toolset() -> Option<String> {
     std::env::var("CODEXEC_TOOLSET").ok().filter(|names| !names.trim().is_empty())

@@ -1,4 +1,4 @@
-//! Formats a seed's servers as tables of `config.toml`.
+//! Formats servers of other programs as tables of `config.toml`.
 
 use codexec_mcp_config::{
     DiscoveredServer, OAuthConfig, RemoteConfig, RemoteKind, SecretSource, ServerOptions,
@@ -10,7 +10,7 @@ use toml::{Table, Value};
 const REFERENCE_PREFIXES: [&str; 3] = ["env:", "file:", "keyring:"];
 
 /// Returns the table, and notes about values that are left out.
-pub(super) fn server_table(found: &DiscoveredServer) -> (Table, Vec<String>) {
+pub fn server_table(found: &DiscoveredServer) -> (Table, Vec<String>) {
     let mut table = Table::new();
     let mut notes = Vec::new();
     match &found.config.transport {

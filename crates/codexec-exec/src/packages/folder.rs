@@ -15,7 +15,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use codexec_files::{FileLock, private_files};
-use codexec_types::Language;
+use codexec_types::{Language, PackageName};
 
 use super::metadata::{self, PackageInfo};
 use super::tree::{self, CopiedTree, TreeError, TreeLimits};
@@ -98,6 +98,38 @@ impl PackagesFolder {
         // Holds the old tree, or the one that failed.
         remove_if_present(&next)?;
         done
+    }
+
+    /// Removes an installed package, but not its dependencies. Returns its description, or `None`
+    /// if there is no such package. Blocks. The caller holds the lock.
+    pub(super) fn remove(
+        &self,
+        package: &PackageName,
+        bounds: TreeLimits,
+    ) -> Result<Option<PackageInfo>, TreeError> {
+        let language = package.language();
+        let shown = self.root.join("shown").join(tree_name(language));
+        let installed = metadata::list_installed(language, &shown);
+        let Some(dist) = installed.into_iter().find(|dist| dist.key == package.key()) else {
+            return Ok(None);
+        };
+        let without: BTreeSet<PathBuf> = metadata::list_files(&shown, &dist).into_iter().collect();
+        let next = self.root.join("next");
+        remove_if_present(&next)?;
+        tree::make_dir(&next)?;
+        let merged = tree::merge(&shown, &next, &without, bounds, &mut CopiedTree::default());
+        let done = merged.and_then(|()| {
+            tree::remove_empty_dirs(&next)?;
+            if language == Language::Node {
+                let mut wanted = self.read_requested();
+                wanted.remove(&package.key());
+                self.write_requested(&wanted)?;
+            }
+            Ok(codexec_sandbox::swap_directories(&next, &shown)?)
+        });
+        // Holds the old tree, or the one that failed.
+        remove_if_present(&next)?;
+        done.map(|()| Some(dist))
     }
 
     fn build(

@@ -83,6 +83,7 @@ pub(super) fn list_files(folder: &Path, dist: &PackageInfo) -> Vec<PathBuf> {
         let is_inside = path.components().all(|part| matches!(part, Component::Normal(_)));
         is_inside.then_some(path)
     });
+    // A Node package has no such list: all its files are in its folder.
     listed.chain([dist.folder.clone()]).collect()
 }
 

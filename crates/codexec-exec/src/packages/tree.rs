@@ -68,6 +68,26 @@ pub(super) fn merge(
     copy_tree(from, to, CopyMode::Link, bounds, without, copied)
 }
 
+/// Removes the empty directories below this one.
+pub(super) fn remove_empty_dirs(root: &Path) -> io::Result<()> {
+    let mut folders = vec![root.to_owned()];
+    let mut next = 0;
+    while let Some(folder) = folders.get(next).cloned() {
+        next += 1;
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            }
+        }
+    }
+    for folder in folders.iter().skip(1).rev() {
+        // Fails if the directory is not empty.
+        let _ = fs::remove_dir(folder);
+    }
+    Ok(())
+}
+
 fn copy_tree(
     from: &Path,
     to: &Path,

@@ -101,6 +101,7 @@ fn job(language: Language, code: &str) -> WorkerJob {
     WorkerJob {
         args: Vec::new(),
         is_session: false,
+        has_stdin: false,
         language,
         code: code.to_owned(),
         input: json(r#"{"n":7}"#),

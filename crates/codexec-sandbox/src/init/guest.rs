@@ -32,7 +32,8 @@ pub(super) struct GuestLimits<'a> {
 #[derive(Clone, Copy)]
 pub(super) enum InheritedFds<'a> {
     Channel(&'a UnixStream),
-    Input(&'a File),
+    /// `None`: the stdin of this process.
+    Input(Option<&'a File>),
     /// For the shell of a session: stdin with its commands, the socket for reports on cells, the
     /// socket on which the shell dumps its state, and `/dev/null` for its own output. Each cell
     /// has its own output.
@@ -133,7 +134,7 @@ fn run_script(
     let (script, input) = write_files(job)?;
     command.arguments.push(script);
     command.arguments.extend(job.args.iter().cloned());
-    let guest = spawn(&command, limits, InheritedFds::Input(&input))?;
+    let guest = spawn(&command, limits, InheritedFds::Input(input.as_ref()))?;
     let mut broker = Broker::new(channel, listener);
     loop {
         broker.relay(&[signals.as_fd()], None)?;
@@ -159,14 +160,17 @@ fn read_job(mut channel: &UnixStream) -> io::Result<WorkerJob> {
 }
 
 /// Writes the code and the input to files, so that no text of the caller becomes an option or an
-/// environment variable. Returns the script's path and the opened input.
-fn write_files(job: &WorkerJob) -> io::Result<(String, File)> {
+/// environment variable. Returns the script's path and the opened input, if it replaces stdin.
+fn write_files(job: &WorkerJob) -> io::Result<(String, Option<File>)> {
     let (script, input) = (Path::new(BOX).join("main"), Path::new(BOX).join("input"));
     fs::write(&script, &job.code)?;
+    if job.has_stdin {
+        return Ok((script.display().to_string(), None));
+    }
     fs::write(&input, if job.input.text() == "null" { "" } else { job.input.text() })?;
     let opened = File::open(&input)?;
     fs::remove_file(&input)?;
-    Ok((script.display().to_string(), opened))
+    Ok((script.display().to_string(), Some(opened)))
 }
 
 pub(super) fn spawn(
@@ -194,7 +198,8 @@ pub(super) fn spawn(
             InheritedFds::Channel(channel) => {
                 sys::dup_to(channel.as_fd().try_clone_to_owned()?, CHANNEL_FD)?;
             }
-            InheritedFds::Input(input) => dup2_stdin(input.as_fd())?,
+            InheritedFds::Input(Some(input)) => dup2_stdin(input.as_fd())?,
+            InheritedFds::Input(None) => {}
             InheritedFds::Cells { lines, reports, state, null } => {
                 sys::dup_to(reports.try_clone()?, REPORTS_FD)?;
                 sys::dup_to(state.try_clone()?, STATE_FD)?;

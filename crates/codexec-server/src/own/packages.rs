@@ -89,6 +89,25 @@ impl App {
         Ok(value)
     }
 
+    /// Removes a package that is installed for all code, and returns its name and version. Only for
+    /// the user: code cannot call this.
+    pub async fn remove_package(
+        &self,
+        language: Language,
+        package: &str,
+        client: &Client,
+    ) -> Result<(String, String), OwnFunctionError> {
+        let language = check_installable(Some(language))?;
+        let package = PackageName::parse(language, package)
+            .map_err(|error| OwnFunctionError::invalid(format!("package: {error}")))?;
+        let removed = self.packages.remove(&package, &client.cancel).await?;
+        removed.ok_or_else(|| {
+            let name = package.name();
+            let message = format!("{name} is not installed; list_packages shows what is");
+            OwnFunctionError::new("PACKAGE_NOT_FOUND", message)
+        })
+    }
+
     pub(super) async fn list_packages(
         &self,
         fields: Fields,

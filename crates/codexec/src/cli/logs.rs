@@ -27,7 +27,7 @@ pub(crate) struct SearchArgs {
     /// success, failed, timeout, running, interrupted or cancelled
     #[arg(short, long)]
     pub(crate) status: Option<String>,
-    /// Started at or after this time, for example 2026-02-09 or 2026-02-09T14:30:00Z
+    /// Started at or after this time, for example 2026-02-09 (your time) or 2026-02-09T14:30:00Z
     #[arg(long, value_name = "TIME")]
     pub(crate) since: Option<String>,
     /// Started before this time, for example 2026-02-10
@@ -45,6 +45,9 @@ pub(crate) struct SearchArgs {
     /// How many executions to skip
     #[arg(long, default_value_t = 0)]
     pub(crate) offset: u64,
+    /// Show executions as they end, until Ctrl-C
+    #[arg(short, long, conflicts_with = "offset")]
+    pub(crate) follow: bool,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
@@ -52,7 +55,7 @@ pub(crate) struct SearchArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The execution's id
+    /// The execution's id, or its beginning; exec_ may be left out
     pub(crate) id: String,
     /// Print JSON
     #[arg(long)]

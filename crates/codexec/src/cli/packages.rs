@@ -6,6 +6,8 @@ use clap::{Args, Subcommand};
 pub(crate) enum PackagesCommand {
     /// Install packages for all code in a language
     Install(InstallArgs),
+    /// Remove packages that are installed for all code; their dependencies stay
+    Remove(RemoveArgs),
     /// List the packages that are installed for all code
     List(ListArgs),
 }
@@ -21,6 +23,16 @@ pub(crate) struct InstallArgs {
     /// Print JSON, one line per package
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArgs {
+    /// Package names
+    #[arg(required = true)]
+    pub(crate) packages: Vec<String>,
+    /// python (pip) or node (npm)
+    #[arg(short, long, default_value = "python")]
+    pub(crate) language: String,
 }
 
 #[derive(Debug, Args)]

@@ -41,6 +41,15 @@ pub(crate) struct AddArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ImportArgs {
+    /// The servers to import; without any, all that are enabled for code
+    pub(crate) names: Vec<String>,
+    /// Only servers of this client, for example claude-code, cursor or codex
+    #[arg(long, value_name = "CLIENT")]
+    pub(crate) from: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct LogsArgs {
     /// The server's name
     pub(crate) name: String,

@@ -13,7 +13,9 @@ pub(crate) enum SessionsCommand {
     /// At a terminal, each line is a cell. A line that ends with : { ( [ , or \ (in bash also with
     /// do or then) starts a longer cell, which an empty line ends. From a pipe, empty lines
     /// separate cells; a cell continues if the next line is indented or starts with a closing
-    /// bracket. The session ends with the input. Ctrl-C stops the running cell.
+    /// bracket. The session ends with the input, and at a terminal with exit(). Ctrl-C stops the
+    /// running cell. At a terminal, the arrow keys bring back earlier lines, also those of earlier
+    /// sessions.
     Open(OpenArgs),
 }
 

@@ -1,14 +1,18 @@
+mod remedy;
+mod servers;
+
 use std::io::Write;
-use std::path::Path;
 use std::process::ExitCode;
 
 use codexec_exec::{ExecError, Workers, list_interpreters};
-use codexec_mcp_config::ProblemEffect;
 use codexec_sandbox::{EscapeAttempt, Layer, Posture};
 use codexec_types::{Language, ServerName};
 use serde_json::{Value, json};
 
-use super::servers::explain_waiting;
+use self::remedy::{remedy, user_namespace_remedy};
+use self::servers::{CheckedServer, check_servers, print_servers};
+use super::terminal::{Paint, paint_stdout};
+use crate::cli::DoctorArgs;
 use crate::parts::Parts;
 
 /// The result of building a sandbox and trying to escape from it.
@@ -21,7 +25,7 @@ struct Diagnosis {
     languages: Vec<(Language, Result<String, String>)>,
 }
 
-pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(parts: &Parts, args: &DoctorArgs) -> anyhow::Result<ExitCode> {
     let probing = parts.build_workers("zygote-probe");
     let posture = probing.posture().await;
     let (attempts, probe_error) = match probing.probe().await {
@@ -31,10 +35,15 @@ pub(super) async fn run(parts: &Parts, as_json: bool) -> anyhow::Result<ExitCode
     let languages = check_languages(parts, &probing).await?;
     let diagnosis = Diagnosis { posture, attempts, probe_error, languages };
     let is_well = diagnosis.probe_error.is_none() && diagnosis.escapes().next().is_none();
-    if as_json {
-        print_json(parts, &diagnosis, is_well)?;
+    if !args.json {
+        print_sandbox(parts, &diagnosis)?;
+    }
+    // Last, because it may take long.
+    let servers = check_servers(parts, args.no_check).await;
+    if args.json {
+        print_json(parts, &diagnosis, &servers, is_well)?;
     } else {
-        print_text(parts, &diagnosis)?;
+        print_servers(parts, &servers)?;
     }
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -67,7 +76,7 @@ impl Diagnosis {
     }
 }
 
-fn print_text(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
+fn print_sandbox(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     writeln!(out, "codexec {}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "state      {}", parts.home.display())?;
@@ -77,17 +86,24 @@ fn print_text(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
             for layer in Layer::ALL {
                 let missing = posture.missing.iter().find(|missing| missing.layer == layer);
                 match missing {
-                    None => writeln!(out, "  ok       {:<18} {}", layer.name(), layer.purpose())?,
+                    None => print_line(&mut out, OK, layer.name(), layer.purpose())?,
                     Some(missing) => {
-                        writeln!(out, "  MISSING  {:<18} {}", layer.name(), missing.reason)?;
+                        let remedy = remedy(layer, &parts.program);
+                        let about = format!("{}; {remedy}", missing.reason);
+                        print_line(&mut out, ("MISSING", Paint::Bad), layer.name(), &about)?;
                     }
                 }
             }
         }
         Err(error) => {
-            writeln!(out, "  NO CODE CAN RUN HERE: {error}")?;
-            if let Some(hint) = user_namespace_hint() {
-                writeln!(out, "  {hint}")?;
+            let what = paint_stdout(Paint::Bad, "NO CODE CAN RUN HERE");
+            writeln!(out, "  {what}: {error}")?;
+            let remedy = match error {
+                ExecError::Sandbox(broken) => Some(remedy(broken.layer, &parts.program)),
+                _ => user_namespace_remedy(&parts.program),
+            };
+            if let Some(remedy) = remedy {
+                writeln!(out, "  what to do: {remedy}")?;
             }
         }
     }
@@ -110,45 +126,19 @@ fn print_text(parts: &Parts, diagnosis: &Diagnosis) -> anyhow::Result<()> {
     for (language, found) in &diagnosis.languages {
         let name = language.name();
         match found {
-            Ok(interpreter) => writeln!(out, "  ok       {name:<18} {interpreter}")?,
-            Err(why) => writeln!(out, "  NONE     {name:<18} {why}")?,
+            Ok(interpreter) => print_line(&mut out, OK, name, interpreter)?,
+            Err(why) => print_line(&mut out, ("NONE", Paint::Warning), name, why)?,
         }
-    }
-    print_servers(parts, &mut out)
-}
-
-fn print_servers(parts: &Parts, out: &mut impl Write) -> anyhow::Result<()> {
-    writeln!(out, "\nServers")?;
-    for found in &parts.named_servers.servers {
-        let (name, file) = (found.config.name.as_str(), found.config.source.display());
-        match &found.off {
-            None => writeln!(out, "  named    {name:<18} {file}:{}", found.line)?,
-            Some(why) => writeln!(out, "  off      {name:<18} {file}:{}: {why}", found.line)?,
-        }
-    }
-    for found in parts.named_servers.waiting.iter().filter(|found| found.off.is_none()) {
-        let (name, file) = (found.config.name.as_str(), found.config.source.display());
-        let why = found.pending.as_ref().map(|pending| explain_waiting(pending, name));
-        let why = why.unwrap_or_default();
-        writeln!(out, "  WAITING  {name:<18} {file}:{}: {why}", found.line)?;
-    }
-    for (name, why) in parts.gateway.list_start_refusals() {
-        writeln!(out, "  REFUSED  {:<18} {why}", name.as_str())?;
-    }
-    for problem in &parts.named_servers.problems {
-        let effect = match problem.effect {
-            ProblemEffect::LeftOut => "LEFT OUT",
-            ProblemEffect::Kept => "WARNING ",
-        };
-        writeln!(out, "  {effect} {problem}")?;
-    }
-    if parts.gateway.server_names().is_empty() {
-        writeln!(out, "  none; add one with `codexec servers add` or --mcp-config FILE")?;
     }
     Ok(())
 }
 
-fn print_json(parts: &Parts, diagnosis: &Diagnosis, is_well: bool) -> anyhow::Result<()> {
+fn print_json(
+    parts: &Parts,
+    diagnosis: &Diagnosis,
+    servers: &[CheckedServer],
+    is_well: bool,
+) -> anyhow::Result<()> {
     let (layers, missing, error) = match &diagnosis.posture {
         Ok(posture) => (posture.names(), json!(posture.missing), None),
         Err(error) => (Vec::new(), json!([]), Some(error.to_string())),
@@ -168,6 +158,7 @@ fn print_json(parts: &Parts, diagnosis: &Diagnosis, is_well: bool) -> anyhow::Re
         "sandbox": {"layers": layers, "missing": missing, "error": error, "attempts": diagnosis.attempts},
         "languages": languages,
         "servers": parts.gateway.server_names().iter().map(ServerName::as_str).collect::<Vec<_>>(),
+        "server_states": servers,
         "waiting": parts.named_servers.waiting_names(),
         "refused": parts.gateway.list_start_refusals().iter().map(|(name, why)| format!("{name}: {why}")).collect::<Vec<_>>(),
         "problems": parts.named_servers.problems.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -176,25 +167,15 @@ fn print_json(parts: &Parts, diagnosis: &Diagnosis, is_well: bool) -> anyhow::Re
     Ok(())
 }
 
-/// Returns a hint why the kernel refuses user namespaces here.
-fn user_namespace_hint() -> Option<&'static str> {
-    let is_set = |path: &str, value: &str| {
-        std::fs::read_to_string(Path::new(path)).is_ok_and(|text| text.trim() == value)
-    };
-    if is_set("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1") {
-        return Some(
-            "AppArmor denies user namespaces to unprivileged users here: give codexec a profile \
-                     with `userns,`, or set kernel.apparmor_restrict_unprivileged_userns=0",
-        );
-    }
-    if is_set("/proc/sys/user/max_user_namespaces", "0") {
-        return Some("user namespaces are off here: set user.max_user_namespaces above 0");
-    }
-    if Path::new("/.dockerenv").exists() {
-        return Some(
-            "in Docker, namespaces need --security-opt seccomp=unconfined \
-                     --security-opt apparmor=unconfined --security-opt systempaths=unconfined",
-        );
-    }
-    None
+const OK: (&str, Paint) = ("ok", Paint::Good);
+
+/// Prints one finding: its state, its name, and what there is to say.
+fn print_line(
+    out: &mut impl Write,
+    (state, paint): (&str, Paint),
+    name: &str,
+    about: &str,
+) -> std::io::Result<()> {
+    let state = paint_stdout(paint, &format!("{state:<8}"));
+    writeln!(out, "  {state} {name:<18} {about}")
 }

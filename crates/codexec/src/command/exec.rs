@@ -1,58 +1,110 @@
+mod live_output;
+mod request;
+mod result_text;
+
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-use codexec_server::{
-    Client, ExecuteError, ExecutionRequest, FinishedExecution, TextBudget, explain_outcome,
-    render_reply,
-};
-use codexec_types::{Json, Language, Outcome, PolicyRefusal, RequestedLimits};
-use serde_json::{Value, json};
+use codexec_server::own::OwnFunctionError;
+use codexec_server::{App, Client, ExecuteError, ExecutionRequest, FinishedExecution, LiveStreams};
+use codexec_types::{Outcome, PolicyRefusal};
+use serde_json::json;
+use tokio::sync::mpsc;
 
-use super::arguments;
+use self::live_output::{LiveOutput, print_live};
 use super::own_functions::FunctionError;
 use super::progress::run_with_progress;
 use crate::cli::ExecArgs;
 use crate::parts::Parts;
 
+/// Why the code did not run.
+enum NotRun {
+    Script(OwnFunctionError),
+    Request(ExecuteError),
+}
+
 pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<ExitCode> {
     let (as_json, script) = (args.json, args.script.clone());
-    let request = build_request(args)?;
+    let (request, stdin) = request::build(args)?;
     parts.allow_working_dir(request.working_dir.clone());
     let (app, connection) = parts.build_app()?;
-    let client = Client::new(connection);
-    let running = async {
-        match script {
-            Some(name) => {
-                let ran = app.run_saved(&name, None, request, &client).await;
-                ran.map_err(|error| FunctionError::new(&error).exit_code())
-            }
-            None => {
-                app.execute(request, &client).await.map_err(|error| Err(use_option_names(error)))
-            }
-        }
+    let mut client = Client::new(connection);
+    #[expect(clippy::disallowed_methods, reason = "the limit of the code's output bounds it")]
+    let (sender, pieces) = mpsc::unbounded_channel();
+    client.streams = LiveStreams::new(stdin.start(), sender);
+    let cancel = client.cancel.clone();
+    let running = async move {
+        let executed = run_with_progress(&client, execute(&app, script, request, &client)).await;
+        app.shutdown().await;
+        executed
     };
-    let executed = run_with_progress(&client, running).await;
-    app.shutdown().await;
+    let (executed, printed) = if as_json {
+        // Nobody receives the pieces; the JSON has the whole output.
+        drop(pieces);
+        (running.await, Ok(LiveOutput::default()))
+    } else {
+        tokio::join!(running, print_live(pieces, cancel))
+    };
+    let live = printed?;
     let execution = match executed {
         Ok(execution) => execution,
-        Err(exit) => return exit,
+        Err(not_run) => return not_run.report(as_json),
     };
-    let is_fine = matches!(execution.outcome, Outcome::Returned(_));
     if as_json {
-        writeln!(std::io::stdout(), "{}", to_json(&execution))?;
+        writeln!(std::io::stdout(), "{}", result_text::to_json(&execution))?;
     } else {
-        let text = render_reply(&execution, TextBudget::UNLIMITED).text;
-        if is_fine {
-            writeln!(std::io::stdout(), "{text}")?;
-        } else {
-            writeln!(std::io::stderr(), "{text}")?;
-        }
-        for file in &execution.images.files {
-            writeln!(std::io::stdout(), "{}", file.display())?;
+        result_text::print(&execution, live)?;
+    }
+    Ok(exit_code(&execution))
+}
+
+async fn execute(
+    app: &App,
+    script: Option<String>,
+    request: ExecutionRequest,
+    client: &Client,
+) -> Result<FinishedExecution, NotRun> {
+    match script {
+        Some(name) => app.run_saved(&name, None, request, client).await.map_err(NotRun::Script),
+        None => app.execute(request, client).await.map_err(NotRun::Request),
+    }
+}
+
+/// Returns the program's own exit code, or 1 if the code failed in another way.
+fn exit_code(execution: &FinishedExecution) -> ExitCode {
+    match &execution.outcome {
+        Outcome::Returned(_) => ExitCode::SUCCESS,
+        Outcome::Exited { code } => u8::try_from(*code).map_or(ExitCode::FAILURE, ExitCode::from),
+        Outcome::Threw(_) | Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled => {
+            ExitCode::FAILURE
         }
     }
-    Ok(if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl NotRun {
+    /// Prints JSON if wanted, and passes the error on.
+    fn report(self, as_json: bool) -> anyhow::Result<ExitCode> {
+        let (code, message, error) = match self {
+            NotRun::Script(error) => {
+                let told = FunctionError::new(&error);
+                (told.code, told.message.clone(), Ok(told))
+            }
+            NotRun::Request(error) => {
+                let code = error.code();
+                let error = use_option_names(error);
+                (code, format!("{error:#}"), Err(error))
+            }
+        };
+        if as_json {
+            let error = json!({"code": code, "message": message});
+            let report = json!({"ok": false, "outcome": "not_run", "error": error});
+            writeln!(std::io::stdout(), "{report}")?;
+        }
+        match error {
+            Ok(told) => told.exit_code(),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Replaces field names of the policy's errors by command line options.
@@ -64,93 +116,22 @@ fn use_option_names(error: ExecuteError) -> anyhow::Error {
         ExecuteError::Refused(PolicyRefusal::ToolCalls { asked, max }) => {
             anyhow::anyhow!("--max-tool-calls: {asked} is out of range; it must be 0 to {max}")
         }
-        error @ (ExecuteError::WorkingDir(_)
-        | ExecuteError::Refused(
-            PolicyRefusal::WorkingDir { .. } | PolicyRefusal::NoFiles(_),
-        )) => {
-            let text = format!("{:#}", anyhow::Error::from(error));
-            let text = text.strip_prefix("working_dir: ").unwrap_or(&text);
-            anyhow::anyhow!("--working-dir: {text}")
+        other => {
+            let text = format!("{:#}", anyhow::Error::from(other));
+            anyhow::anyhow!(replace_field_names(&text))
         }
-        other => other.into(),
     }
 }
 
-fn build_request(args: ExecArgs) -> anyhow::Result<ExecutionRequest> {
-    let language = match (&args.language, &args.file) {
-        (Some(name), _) => arguments::parse_language(name)?,
-        (None, Some(file)) => arguments::language_of(file).unwrap_or(Language::TypeScript),
-        (None, None) => Language::TypeScript,
-    };
-    let code = match (args.code, args.file) {
-        _ if args.script.is_some() => String::new(),
-        (Some(code), _) if code != "-" => code,
-        (None, Some(file)) => arguments::read_code(&file)?,
-        _ => arguments::read_code_from_stdin("as an argument, with --file, or ")?,
-    };
-    let input =
-        args.input.map_or_else(|| Ok(Json::null()), Json::parse).context("--input is not JSON")?;
-    let asked = RequestedLimits {
-        wall: args.timeout,
-        tool_calls: args.max_tool_calls,
-        allowed_tools: arguments::drop_empty(args.allowed_tools),
-        allowed_servers: None,
-    };
-    let working_dir = args.working_dir.as_deref().map(arguments::absolute_dir).transpose()?;
-    let mut request = ExecutionRequest::new(language, code);
-    request.input = input;
-    request.args = args.args;
-    request.working_dir = working_dir;
-    request.asked = asked;
-    Ok(request)
-}
-
-fn to_json(execution: &FinishedExecution) -> Value {
-    let is_fine = matches!(execution.outcome, Outcome::Returned(_));
-    let (what, outcome) = match &execution.outcome {
-        Outcome::Returned(json) => {
-            let deep = |_| Value::String(json.text().to_owned());
-            ("value", json.to_value().unwrap_or_else(deep))
-        }
-        Outcome::Threw(thrown) => {
-            let error = json!({
-                "code": thrown.code.name(),
-                "message": thrown.message,
-                "line": thrown.at.map(|at| at.line),
-                "column": thrown.at.map(|at| at.column),
-                "stack": thrown.stack,
-            });
-            ("error", error)
-        }
-        other @ (Outcome::Exited { .. }
-        | Outcome::Stopped(_)
-        | Outcome::Crashed(_)
-        | Outcome::Cancelled) => {
-            let message = explain_outcome(execution);
-            ("error", json!({"code": other.code(), "message": message}))
-        }
-    };
-    let exit_code = match &execution.outcome {
-        Outcome::Exited { code } => Some(*code),
-        Outcome::Returned(_)
-        | Outcome::Threw(_)
-        | Outcome::Stopped(_)
-        | Outcome::Crashed(_)
-        | Outcome::Cancelled => None,
-    };
-    json!({
-        "ok": is_fine,
-        "id": execution.id.as_str(),
-        "output": execution.output.text(),
-        what: outcome,
-        "exit_code": exit_code,
-        "artifacts": execution.changes,
-        "images": execution.images.count(),
-        "image_files": execution.images.files,
-        "limits_met": execution.limits_met.iter().map(|limit| limit.code()).collect::<Vec<_>>(),
-        "tool_calls": execution.usage.tool_calls,
-        "duration_ms": execution.duration.as_secs_f64() * 1e3,
-        "cpu_ms": execution.usage.cpu.as_secs_f64() * 1e3,
-        "peak_memory_bytes": execution.usage.peak_memory_bytes,
+/// Replaces the field names of `execute_code` in a message of ours by command line options.
+fn replace_field_names(text: &str) -> String {
+    let options = [
+        ("working_dir", "--working-dir"),
+        ("allowed_tools", "--allowed-tools"),
+        ("timeout_ms", "--timeout"),
+        ("max_tool_calls", "--max-tool-calls"),
+    ];
+    options.iter().fold(text.to_owned(), |text, (field, option)| {
+        text.replace(&format!("`{field}`"), option).replace(field, option)
     })
 }

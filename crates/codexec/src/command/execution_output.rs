@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use serde_json::Value;
 
+use super::terminal::{Paint, paint_stderr};
 use super::terminal_text::field;
 
 pub(super) fn print(value: &Value) -> anyhow::Result<ExitCode> {
@@ -13,7 +14,11 @@ pub(super) fn print(value: &Value) -> anyhow::Result<ExitCode> {
     write_line(&mut err, &field(value, "stderr"))?;
     let failed = field(value, "error_code");
     if !failed.is_empty() && field(value, "stderr").is_empty() {
-        writeln!(err, "{failed}")?;
+        let hint = match failed.as_str() {
+            "TIMEOUT" => ": stopped at its time limit; allow more with --timeout",
+            _ => "",
+        };
+        writeln!(err, "{}{hint}", paint_stderr(Paint::Bad, &failed))?;
     }
     if let Some(result) = value.get("result") {
         let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);

@@ -1,46 +1,100 @@
-use std::io::Write as _;
+mod follow;
+mod id_prefix;
+
+use std::io::{IsTerminal as _, Write as _};
 use std::process::ExitCode;
 
 use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
 use super::own_functions::OwnFunctions;
-use super::terminal_text::{escape_hidden, field, items, one_line, table, timestamp};
+use super::terminal_text::{
+    escape_hidden, field, items, local_time_to_utc, one_line, table, timestamp,
+};
 use crate::cli::logs::{LogsArgs, LogsCommand, SearchArgs};
 use crate::parts::Parts;
 
 const CODE_CHARS: usize = 60;
+/// `exec_` and enough digits to tell executions apart.
+const SHORT_ID_CHARS: usize = 13;
+const WHOLE_ID_CHARS: usize = 37;
+const HEAD: [&str; 6] = ["EXECUTION", "STARTED", "STATUS", "LANGUAGE", "MS", "CODE"];
 
 pub(super) async fn run(parts: Parts, args: LogsArgs) -> anyhow::Result<ExitCode> {
     let own = OwnFunctions::new(parts)?;
     match args.command {
         Some(LogsCommand::Show(args)) => {
-            let args_json = json!({"execution_id": args.id});
+            let id = match id_prefix::resolve(&own, &args.id).await {
+                Ok(id) => id,
+                Err(error) => {
+                    own.app.shutdown().await;
+                    return error.exit_code();
+                }
+            };
+            let args_json = json!({"execution_id": id});
             own.call_and_print(OwnFunction::GetExecutionLog, args_json, args.json, print_whole)
                 .await
         }
-        None => search(own, args.search).await,
+        None if args.search.follow => follow::run(&own, &args.search).await,
+        None => search(own, &args.search).await,
     }
 }
 
-async fn search(own: OwnFunctions, args: SearchArgs) -> anyhow::Result<ExitCode> {
+fn search_arguments(args: &SearchArgs) -> Value {
     let words = args.words.join(" ");
-    let args_json = json!({
+    json!({
         "query": (!words.is_empty()).then_some(words),
         "language": args.language,
         "status": args.status,
-        "since": args.since,
-        "until": args.until,
+        "since": args.since.as_deref().map(local_time_to_utc),
+        "until": args.until.as_deref().map(local_time_to_utc),
         "session_id": args.session,
         "tool": args.tool,
         "limit": args.limit,
         "offset": args.offset,
-    });
-    let offset = args.offset;
-    own.call_and_print(OwnFunction::SearchExecutionLogs, args_json, args.json, move |page| {
+    })
+}
+
+async fn search(own: OwnFunctions, args: &SearchArgs) -> anyhow::Result<ExitCode> {
+    let (arguments, offset) = (search_arguments(args), args.offset);
+    own.call_and_print(OwnFunction::SearchExecutionLogs, arguments, args.json, move |page| {
         print_page(page, offset)
     })
     .await
+}
+
+/// Returns the cells of an execution. A terminal gets the beginning of the id, which is enough for
+/// `codexec logs show`.
+fn row(log: &Value) -> Vec<String> {
+    let mut id = field(log, "execution_id");
+    if std::io::stdout().is_terminal() {
+        id = id.chars().take(SHORT_ID_CHARS).collect();
+    }
+    vec![
+        id,
+        timestamp(log, "executed_at"),
+        field(log, "status"),
+        field(log, "language"),
+        milliseconds(log),
+        one_line(&field(log, "code_preview"), CODE_CHARS),
+    ]
+}
+
+/// Prints the rows with fixed widths, so that more rows can follow.
+fn print_rows(rows: &[Vec<String>], has_head: bool) -> std::io::Result<()> {
+    let is_terminal = std::io::stdout().is_terminal();
+    let id_chars = if is_terminal { SHORT_ID_CHARS } else { WHOLE_ID_CHARS };
+    let widths = [id_chars, 19, 11, 10, 7, 0];
+    let pad = |row: &Vec<String>| {
+        let cells = row.iter().zip(widths);
+        cells.map(|(cell, width)| format!("{cell:width$}")).collect::<Vec<_>>()
+    };
+    let padded: Vec<Vec<String>> = rows.iter().map(pad).collect();
+    let head = pad(&HEAD.map(str::to_owned).to_vec());
+    let head: Vec<&str> = head.iter().map(String::as_str).collect();
+    let text = table(&head, &padded);
+    let text = if has_head { text.as_str() } else { text.split_once('\n').unwrap_or_default().1 };
+    write!(std::io::stdout(), "{text}")
 }
 
 fn print_page(page: &Value, offset: u64) -> anyhow::Result<ExitCode> {
@@ -49,19 +103,8 @@ fn print_page(page: &Value, offset: u64) -> anyhow::Result<ExitCode> {
         writeln!(std::io::stderr(), "no execution matches")?;
         return Ok(ExitCode::FAILURE);
     }
-    let row = |log: &Value| {
-        vec![
-            field(log, "execution_id"),
-            timestamp(log, "executed_at"),
-            field(log, "status"),
-            field(log, "language"),
-            milliseconds(log),
-            one_line(&field(log, "code_preview"), CODE_CHARS),
-        ]
-    };
     let rows: Vec<Vec<String>> = found.iter().map(row).collect();
-    let head = ["EXECUTION", "STARTED (UTC)", "STATUS", "LANGUAGE", "MS", "CODE"];
-    write!(std::io::stdout(), "{}", table(&head, &rows))?;
+    write!(std::io::stdout(), "{}", table(&HEAD, &rows))?;
     let total = page.get("total_count").and_then(Value::as_u64).unwrap_or(0);
     let last = offset + found.len() as u64;
     if total > last {
@@ -104,6 +147,7 @@ fn print_whole(log: &Value) -> anyhow::Result<ExitCode> {
     for name in facts {
         let text = field(log, name);
         if !text.is_empty() {
+            let text = if name == "executed_at" { timestamp(log, name) } else { text };
             writeln!(out, "{name:18} {}", one_line(&text, 500))?;
         }
     }

@@ -34,13 +34,18 @@ impl OwnFunctions {
         Ok(OwnFunctions { app, connection })
     }
 
+    /// Creates a client for one request of the user.
+    pub(super) fn client(&self) -> Client {
+        Client::new(Arc::clone(&self.connection))
+    }
+
     /// Calls a function. Null arguments are left out.
     pub(super) async fn call(
         &self,
         function: OwnFunction,
         args: Value,
     ) -> Result<OwnFunctionResult, FunctionError> {
-        let client = Client::new(Arc::clone(&self.connection));
+        let client = self.client();
         let args: Map<String, Value> = match args {
             Value::Object(args) => args,
             Value::Null

@@ -4,9 +4,10 @@ use std::process::ExitCode;
 use codexec_functions::OwnFunction;
 use serde_json::{Value, json};
 
-use super::own_functions::OwnFunctions;
+use super::arguments;
+use super::own_functions::{FunctionError, OwnFunctions};
 use super::terminal_text::{escape_hidden, field, items, one_line, table};
-use crate::cli::packages::{InstallArgs, PackagesCommand};
+use crate::cli::packages::{InstallArgs, PackagesCommand, RemoveArgs};
 use crate::parts::Parts;
 
 pub(super) async fn run(parts: Parts, args: PackagesCommand) -> anyhow::Result<ExitCode> {
@@ -14,6 +15,11 @@ pub(super) async fn run(parts: Parts, args: PackagesCommand) -> anyhow::Result<E
     match args {
         PackagesCommand::Install(args) => {
             let done = install(&own, args).await;
+            own.app.shutdown().await;
+            done
+        }
+        PackagesCommand::Remove(args) => {
+            let done = remove(&own, args).await;
             own.app.shutdown().await;
             done
         }
@@ -42,6 +48,21 @@ async fn install(own: &OwnFunctions, args: InstallArgs) -> anyhow::Result<ExitCo
         let installer_output = field(&value, "install_output");
         if !installer_output.is_empty() {
             writeln!(std::io::stderr(), "{}", escape_hidden(installer_output.trim_end()))?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn remove(own: &OwnFunctions, args: RemoveArgs) -> anyhow::Result<ExitCode> {
+    let language = arguments::parse_language(&args.language)?;
+    let client = own.client();
+    for package in args.packages {
+        match own.app.remove_package(language, &package, &client).await {
+            Ok((name, version)) => {
+                let (name, version) = (one_line(&name, 100), one_line(&version, 100));
+                writeln!(std::io::stdout(), "removed {name} {version}")?;
+            }
+            Err(error) => return FunctionError::new(&error).exit_code(),
         }
     }
     Ok(ExitCode::SUCCESS)

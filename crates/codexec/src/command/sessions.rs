@@ -1,6 +1,7 @@
 //! `codexec sessions`.
 
 mod cells;
+mod line_reader;
 mod open;
 
 use std::io::Write as _;
@@ -44,7 +45,7 @@ fn print_list(value: &Value) -> anyhow::Result<ExitCode> {
         ]
     };
     let rows: Vec<Vec<String>> = sessions.iter().map(row).collect();
-    let head = ["SESSION", "LANGUAGE", "STARTED (UTC)", "STATE", "RUNS", "NAME"];
+    let head = ["SESSION", "LANGUAGE", "STARTED", "STATE", "RUNS", "NAME"];
     write!(std::io::stdout(), "{}", table(&head, &rows))?;
     Ok(ExitCode::SUCCESS)
 }

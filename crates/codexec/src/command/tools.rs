@@ -8,8 +8,13 @@ use codexec_server::render_tool;
 use codexec_types::{CallCode, ServerName, ToolKind};
 use codexec_typings::TypingsLanguage;
 
+use super::server_progress::{FailureReport, ReportedServers, run_with_server_progress};
+use super::terminal_text::{one_line, table};
 use crate::cli::{FormArg, ToolsCommand};
 use crate::parts::Parts;
+
+/// The most characters of a cell.
+const MAX_CHARS: usize = 200;
 
 pub(super) async fn run(parts: &Parts, args: ToolsCommand) -> anyhow::Result<ExitCode> {
     let code = execute(parts, args).await;
@@ -19,10 +24,14 @@ pub(super) async fn run(parts: &Parts, args: ToolsCommand) -> anyhow::Result<Exi
 
 async fn execute(parts: &Parts, args: ToolsCommand) -> anyhow::Result<ExitCode> {
     match args {
-        ToolsCommand::List { json, .. } => {
-            let tools = parts.gateway.list(&parts.config.policy.tools).await;
-            print(&tools, json)?;
-            warn_about_servers(parts)?;
+        ToolsCommand::List { json, verbose, .. } => {
+            let listing = parts.gateway.list(&parts.config.policy.tools);
+            let (tools, reported) = with_progress(parts, listing).await;
+            match json || verbose {
+                true => print(&tools, json)?,
+                false => print_table(&tools)?,
+            }
+            warn_about_servers(parts, &reported)?;
             Ok(ExitCode::SUCCESS)
         }
         ToolsCommand::Search { query, limit, detail, server, kind, json, .. } => {
@@ -31,8 +40,10 @@ async fn execute(parts: &Parts, args: ToolsCommand) -> anyhow::Result<ExitCode> 
             search(parts, &query, json).await
         }
         ToolsCommand::Stats { json, .. } => {
-            stats::print(parts, json).await?;
-            warn_about_servers(parts)?;
+            let printing = stats::print(parts, json);
+            let (printed, reported) = with_progress(parts, printing).await;
+            printed?;
+            warn_about_servers(parts, &reported)?;
             Ok(ExitCode::SUCCESS)
         }
         ToolsCommand::Schema { name, form, json, .. } => {
@@ -42,9 +53,15 @@ async fn execute(parts: &Parts, args: ToolsCommand) -> anyhow::Result<ExitCode> 
     }
 }
 
+async fn with_progress<T>(parts: &Parts, work: impl Future<Output = T>) -> (T, ReportedServers) {
+    run_with_server_progress(&parts.gateway, FailureReport::AtOnce, work).await
+}
+
 async fn search(parts: &Parts, query: &SearchQuery, json: bool) -> anyhow::Result<ExitCode> {
     let mut err = std::io::stderr();
-    let found = match parts.gateway.search(query, &parts.config.policy.tools).await {
+    let searching = parts.gateway.search(query, &parts.config.policy.tools);
+    let (found, reported) = with_progress(parts, searching).await;
+    let found = match found {
         Ok(found) => found,
         Err(error) if error.code == CallCode::ToolNotFound => {
             let name = query.server.as_deref().unwrap_or_default();
@@ -59,7 +76,7 @@ async fn search(parts: &Parts, query: &SearchQuery, json: bool) -> anyhow::Resul
         }
     };
     print(&found.tools, json)?;
-    warn_about_servers(parts)?;
+    warn_about_servers(parts, &reported)?;
     if found.tools.is_empty() {
         writeln!(err, "no tool matches; try other words")?;
         return Ok(ExitCode::FAILURE);
@@ -101,8 +118,22 @@ fn print(tools: &[ToolInfo], json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
+fn print_table(tools: &[ToolInfo]) -> anyhow::Result<()> {
+    if tools.is_empty() {
+        writeln!(std::io::stderr(), "no tools; add a server with `codexec servers add`")?;
+        return Ok(());
+    }
+    let row = |tool: &ToolInfo| {
+        let about = tool.description.as_deref().unwrap_or_default();
+        vec![one_line(&tool.name, MAX_CHARS), one_line(about, MAX_CHARS)]
+    };
+    let rows: Vec<Vec<String>> = tools.iter().map(row).collect();
+    write!(std::io::stdout(), "{}", table(&["TOOL", "WHAT IT DOES"], &rows))?;
+    Ok(())
+}
+
 /// Warns about servers whose tools are missing or outdated in the list.
-fn warn_about_servers(parts: &Parts) -> std::io::Result<()> {
+fn warn_about_servers(parts: &Parts, reported: &ReportedServers) -> std::io::Result<()> {
     for name in parts.named_servers.waiting_names() {
         writeln!(
             std::io::stderr(),
@@ -123,6 +154,7 @@ fn warn_about_servers(parts: &Parts) -> std::io::Result<()> {
             writeln!(std::io::stderr(), "server {name}: its tool list is more than a day old")?;
         }
         match (server.state, server.error) {
+            (_, Some(_)) if reported.has_failed(name) => {}
             (_, Some(error)) => writeln!(std::io::stderr(), "server {}: {error}", server.name)?,
             (ServerState::Starting, None) => {
                 writeln!(std::io::stderr(), "server {}: still starting", server.name)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use codexec_files::private_files;
 use codexec_types::ServerName;
-use toml_edit::{DocumentMut, Item, Table, TableLike, Value};
+use toml_edit::{DocumentMut, Item, RawString, Table, TableLike, Value};
 
 /// `config.toml`, open for changes.
 pub(crate) struct ConfigEditor {
@@ -40,6 +40,12 @@ impl ConfigEditor {
             .is_some_and(|entry| entry.contains_key("command") || entry.contains_key("url"))
     }
 
+    /// Returns true if the file disables the server.
+    pub(crate) fn disables(&self, name: &ServerName) -> bool {
+        let enabled = self.entry(name).and_then(|entry| entry.get("enabled"));
+        enabled.and_then(Item::as_bool) == Some(false)
+    }
+
     pub(crate) fn insert(&mut self, name: &ServerName, entry: Table) -> anyhow::Result<()> {
         self.servers()?.insert(name.as_str(), Item::Table(entry));
         Ok(())
@@ -72,12 +78,44 @@ impl ConfigEditor {
         Ok(())
     }
 
+    /// Removes `enabled` of a server, and everything that only held it.
+    pub(crate) fn clear_enabled(&mut self, name: &ServerName) -> anyhow::Result<()> {
+        if !self.has(name) {
+            return Ok(());
+        }
+        self.set_enabled(name, None)?;
+        let has_comment = self.entry_has_comment(name);
+        if !has_comment && self.entry(name).is_some_and(TableLike::is_empty) {
+            self.servers()?.remove(name.as_str());
+        }
+        let servers = self.document.get("servers").and_then(Item::as_table);
+        if servers.is_some_and(|servers| servers.is_empty() && servers.is_implicit()) {
+            self.document.remove("servers");
+        }
+        Ok(())
+    }
+
+    /// True if the user has written a comment above the entry.
+    fn entry_has_comment(&self, name: &ServerName) -> bool {
+        let entry = self.document.get("servers").and_then(|servers| servers.get(name.as_str()));
+        let prefix = entry.and_then(Item::as_table).and_then(|table| table.decor().prefix());
+        prefix.and_then(RawString::as_str).is_some_and(|prefix| !prefix.trim().is_empty())
+    }
+
     pub(crate) fn text(&self) -> String {
         self.document.to_string()
     }
 
     pub(crate) fn write(&self) -> anyhow::Result<()> {
         let shown = || format!("cannot write {}", self.path.display());
+        if self.text().trim().is_empty() {
+            return match std::fs::remove_file(&self.path) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                    Err(error).with_context(shown)
+                }
+                Ok(()) | Err(_) => Ok(()),
+            };
+        }
         private_files::replace(&self.path, self.text().as_bytes()).map(drop).with_context(shown)
     }
 

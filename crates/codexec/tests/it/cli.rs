@@ -1,8 +1,10 @@
 //! The command line: what is printed where, and with which exit code.
 
+mod exec;
 mod help;
 mod outcome;
 mod records;
+mod terminal;
 mod working_dir;
 
 use std::io::Write as _;
@@ -131,10 +133,9 @@ fn values_go_to_standard_output_and_failures_to_standard_error() {
     check(&["exec", "'a\\nb'"], &fine("a\nb"));
     check(&["exec", "undefined"], &fine("null"));
     check(&["exec", "console.log(1); ({ a: [1] })"], &fine("1\n[result]\n{\"a\":[1]}"));
-    check(
-        &["exec", "console.log(1);\nthrow new Error('boom')"],
-        &failed("RUNTIME_ERROR: boom\n  at line 2, column 11\nat <main> (2:11)\n[output]\n1"),
-    );
+    let boom = CliHome::new(&[]).run(&["exec", "console.log(1);\nthrow new Error('boom')"]);
+    assert_eq!((boom.code, boom.stdout.as_str()), (Some(1), "1\n"), "{boom:?}");
+    assert!(boom.stderr.starts_with("RUNTIME_ERROR: boom\n"), "{boom:?}");
     check(
         &["exec", "let x = ;"],
         &failed("TRANSPILE_ERROR: Unexpected token\n  at line 1, column 9"),
@@ -171,7 +172,7 @@ fn mistakes_are_explained() {
     );
     check(
         &["exec", "--file", "nowhere.ts"],
-        &refused("--file: nowhere.ts: No such file or directory (os error 2)"),
+        &refused("--file: nowhere.ts: No such file or directory"),
     );
     check(
         &["exec", "--input", "{", "1"],
@@ -214,7 +215,7 @@ fn a_bad_pattern_is_explained_once() {
     check(
         &["exec", "--allowed-tools", "nodot", "1"],
         &refused(
-            "allowed_tools: \"nodot\" is not a tool pattern; write it like \"github.get_issue\", \
+            "--allowed-tools: \"nodot\" is not a tool pattern; write it like \"github.get_issue\", \
              \"github.*\", \"mcp__github__*\" or \"*\"",
         ),
     );
@@ -265,7 +266,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
     );
     assert_eq!(
         CliHome::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
-        refused("nowhere.toml: No such file or directory (os error 2)")
+        refused("nowhere.toml: No such file or directory")
     );
 }
 
@@ -280,7 +281,7 @@ fn broken_server_files_that_somebody_named_are_refused() {
     check(r#"{"mcpServers": 7}"#, "`mcpServers` is not an object");
     assert_eq!(
         CliHome::new(&[]).run(&["exec", "--mcp-config", "nowhere.json", "1"]),
-        refused("nowhere.json:1: it cannot be read: No such file or directory (os error 2)")
+        refused("nowhere.json:1: it cannot be read: No such file or directory")
     );
 }
 
@@ -325,7 +326,7 @@ fn allowed_tools_and_max_tool_calls_hold() {
     assert_eq!(run(&["--allowed-tools", ""], list), fine("[]"));
     let first = |ran: Ran| (ran.code, ran.stderr.lines().next().unwrap_or_default().to_owned());
     let denied = "SERVER_NOT_ALLOWED: server \"b\" may not be called; allow it with \"b.*\" in \
-                  allowed_tools";
+                  --allowed-tools";
     let ran = run(&["--allowed-tools", "a.*"], "await tools.b.who()");
     assert_eq!(first(ran), (Some(1), denied.to_owned()));
     let twice = "await tools.a.who(); (await tools.a.who()).name";
@@ -406,7 +407,8 @@ fn tools(args: &[&str]) -> Ran {
 #[test]
 fn tools_as_text_are_named_as_they_are_called() {
     let line = "a.who(): Promise<unknown> // Tells who a is.";
-    assert_eq!(tools(&["list"]), fine(line));
+    assert_eq!(tools(&["list"]), fine("TOOL   WHAT IT DOES\na.who  Tells who a is."));
+    assert_eq!(tools(&["list", "-v"]), fine(line));
     assert_eq!(tools(&["search", "who"]), fine(line));
     assert_eq!(tools(&["search", "--detail", "names", "who"]), fine("a.who"));
     assert_eq!(
@@ -472,8 +474,8 @@ fn a_list_waits_for_a_slow_server() {
 fn doctor_tells_layers_languages_and_servers() {
     let entries = json!({
         "a": upstream(&["a"]),
-        "far": {"url": "https://example.invalid/mcp"},
-        "b b": {"command": "x"},
+        "off": {"command": "x", "disabled": true},
+        "b b": {"command": "/nowhere/x"},
         "odd": {"command": "x", "args": 5},
     });
     let ran = CliHome::with_servers(&entries).run(&["doctor", "--mcp-config", "servers.json"]);
@@ -516,9 +518,9 @@ fn doctor_tells_layers_languages_and_servers() {
       ok       node               /
 
     Servers
-      named    a                  servers.json:1
-      named    far                servers.json:1
-      named    b_b                servers.json:1
+      ok       a                  1 tools; servers.json:1
+      off      off                servers.json:1: it is disabled in that file
+      FAILED   b_b                servers.json:1: it did not start: "/nowhere/x" was not found; install it, or write its whole path
       WARNING  servers.json:1: server "b b": it is called b_b here
       LEFT OUT servers.json:1: server "odd": `args` must be a list of strings, 1000 at most
     "#);
@@ -561,7 +563,7 @@ fn doctor_as_json_has_the_same() {
 fn doctor_does_not_call_a_server_left_out_that_is_kept() {
     let desk =
         CliHome::with_servers(&json!({"a": {"command": "x", "args": ["${NOBODY_SET_THIS}"]}}));
-    let ran = desk.run(&["doctor", "--mcp-config", "servers.json"]);
+    let ran = desk.run(&["doctor", "--no-check", "--mcp-config", "servers.json"]);
     let (_, servers) = ran.stdout.split_once("\nServers\n").expect("servers");
     assert_eq!(
         servers,

@@ -254,7 +254,7 @@ fn a_working_dir_that_is_not_there_is_told_at_a_terminal() {
     let project = home.path().join("project");
     std::fs::create_dir(&project).expect("made");
     for (path, expected) in [
-        ("../nowhere", "--working-dir: ../nowhere: No such file or directory (os error 2)".into()),
+        ("../nowhere", "--working-dir: ../nowhere: No such file or directory".into()),
         (
             "nowhere",
             format!(

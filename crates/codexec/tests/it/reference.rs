@@ -10,7 +10,8 @@ use crate::support::{Client, command};
 fn the_command_line_is_documented_as_it_is() {
     let home = tempfile::tempdir().expect("a directory");
     let mut page = String::from(
-        "# Command line\n\nMade from `--help`; exit codes: 0 done, 1 the guest failed, 2 we failed.\n",
+        "# Command line\n\nMade from `--help`; exit codes: 0 done, 1 the guest failed, 2 we failed.\n\
+         `codexec exec` ends with the exit code of the program in Python, Bash and Node.js.\n",
     );
     for words in [
         &[][..],
@@ -35,6 +36,7 @@ fn the_command_line_is_documented_as_it_is() {
         &["packages"],
         &["packages", "install"],
         &["packages", "list"],
+        &["packages", "remove"],
         &["tools"],
         &["tools", "list"],
         &["tools", "search"],
@@ -45,6 +47,7 @@ fn the_command_line_is_documented_as_it_is() {
         &["servers", "remove"],
         &["servers", "enable"],
         &["servers", "disable"],
+        &["servers", "import"],
         &["servers", "logs"],
         &["servers", "restart"],
         &["servers", "login"],

@@ -191,11 +191,11 @@ fn the_list_tells_how_each_is_doing_and_what_to_do() {
     home.write(".codex/config.toml", "model = \"x\"\n[mcp_servers.a\n");
     assert_eq!(
         home.fine(&["servers", "list"]),
-        "NAME     TRANSPORT  STATE        TOOLS  WHERE\n\
-         good     stdio      ready            1  HOME/.cursor/mcp.json:1 (cursor)\n\
-         missing  stdio      failed           -  HOME/.cursor/mcp.json:1 (cursor)\n\
-         off      stdio      disabled         -  HOME/.cursor/mcp.json:1 (cursor)\n\
-         bad      -          left out         -  HOME/.cursor/mcp.json:1 (cursor)\n\
+        "NAME     TRANSPORT  STATE     TOOLS  WHERE\n\
+         good     stdio      ready     1      HOME/.cursor/mcp.json:1 (cursor)\n\
+         missing  stdio      failed    -      HOME/.cursor/mcp.json:1 (cursor)\n\
+         off      stdio      disabled  -      HOME/.cursor/mcp.json:1 (cursor)\n\
+         bad      -          left out  -      HOME/.cursor/mcp.json:1 (cursor)\n\
          \n\
          missing: it did not start: \"/nowhere/server\" was not found; install it, or write its whole \
          path\n\
@@ -235,10 +235,12 @@ fn servers_are_added_switched_off_and_removed() {
         ]
     );
     for name in ["theirs", "files"] {
+        let before = home.read("state/config.toml");
         home.fine(&["servers", "disable", name]);
         assert!(home.list().iter().any(|line| line.starts_with(&format!("{name} stdio disabled"))));
         home.fine(&["servers", "enable", name]);
         assert!(!home.list().iter().any(|line| line.contains("disabled")));
+        assert_eq!(home.read("state/config.toml"), before, "a trace is left");
     }
     for name in ["files", "far", "old"] {
         home.fine(&["servers", "remove", name]);
@@ -250,6 +252,39 @@ fn servers_are_added_switched_off_and_removed() {
         "theirs is named in HOME/.cursor/mcp.json:1, and codexec never writes other programs' \
          files; remove it there, or disable it with `codexec servers disable theirs`",
     );
+}
+
+/// Afterwards, the client's file is not needed any more.
+#[test]
+fn servers_are_taken_over_from_a_clients_file() {
+    let theirs = json!({"mcpServers": {
+        "one": {"command": "npx", "args": ["-y", "one"], "env": {"TOKEN": "${SECRET}", "A": "b"}},
+        "far": {"url": "https://example.invalid/mcp", "headers": {"Authorization": "Bearer x"}},
+        "two": {"command": "two", "disabled": true},
+    }});
+    let home = Home::new(&[(".cursor/mcp.json", &theirs.to_string())]);
+    home.write(".claude.json", "{\"mcpServers\": {\"other\": {\"command\": \"x\"}}}");
+    let said = home.fine(&["servers", "import", "--from", "cursor"]);
+    assert!(said.starts_with("one: copied from HOME/.cursor/mcp.json:1\n"), "{said}");
+    assert_eq!(
+        home.read("state/config.toml"),
+        "\n[servers.one]\ncommand = \"npx\"\nargs = [\"-y\", \"one\"]\n\
+         env = { A = \"b\", TOKEN = \"${SECRET}\" }\n\n\
+         [servers.far]\nurl = \"https://example.invalid/mcp\"\n\
+         headers = { Authorization = \"Bearer x\" }\n\n\
+         [servers.two]\ncommand = \"two\"\nenabled = false\n"
+    );
+    std::fs::remove_file(home.path().join(".cursor/mcp.json")).expect("removed");
+    let list = home.list();
+    for line in [
+        "one stdio not checked codexec:",
+        "far http not checked codexec:",
+        "two stdio disabled codexec:",
+    ] {
+        assert!(list.iter().any(|found| found.starts_with(line)), "{list:?}");
+    }
+    assert!(home.fine(&["servers", "import", "one"]).contains("nothing to import"));
+    assert!(home.fine(&["servers", "import", "other"]).contains("other: copied from"));
 }
 
 #[test]

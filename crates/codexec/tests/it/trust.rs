@@ -105,14 +105,14 @@ fn a_change_is_shown_and_used_only_when_the_user_agrees() {
 fn where_everything_waits_the_list_of_servers_says_so() {
     let home = Home::new(&[("get", "Gets it.")]);
     keep_settings(home.path(), "[gateway]\ntrust = 'manual'");
-    let list = "NAME  TRANSPORT  STATE        TOOLS  WHERE\n\
-                hub   stdio      held             0  servers.json:1 (named)\n\n\
+    let list = "NAME  TRANSPORT  STATE  TOOLS  WHERE\n\
+                hub   stdio      held   0      servers.json:1 (named)\n\n\
                 hub: 1 of its tools wait for approval; review them with `codexec servers approve \
                 hub`\n";
     home.check(&["servers", "list"], 0, list, "");
     assert!(home.run(&["servers", "approve", "hub", "--yes"]).status.success());
-    let list = "NAME  TRANSPORT  STATE        TOOLS  WHERE\n\
-                hub   stdio      ready            1  servers.json:1 (named)\n";
+    let list = "NAME  TRANSPORT  STATE  TOOLS  WHERE\n\
+                hub   stdio      ready  1      servers.json:1 (named)\n";
     home.check(&["servers", "list"], 0, list, "");
 }
 

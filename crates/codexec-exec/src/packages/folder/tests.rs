@@ -41,6 +41,37 @@ fn publishing_replaces_the_visible_tree_atomically() {
 }
 
 #[test]
+fn a_removed_package_leaves_the_others() {
+    let home = TempDir::new().expect("a folder");
+    let folder = PackagesFolder::at(&home.path().join("root"));
+    let shown = folder.make_shown_dir().expect("made");
+    let fine = |_: &[PackageInfo]| Ok(());
+    for name in ["one", "two"] {
+        let from = new_package(home.path(), name, "1.0");
+        folder.publish(Language::Python, &from, &plan(&fine)).expect("put");
+    }
+    let name = |text: &str| PackageName::parse(Language::Python, text).expect("a name");
+    assert_eq!(folder.remove(&name("three"), BOUNDS).expect("looked"), None);
+    let removed = folder.remove(&name("One"), BOUNDS).expect("removed").expect("found");
+    assert_eq!((removed.name.as_str(), removed.version.as_str()), ("one", "1.0"));
+    let left: Vec<String> =
+        folder.list_installed(Language::Python).into_iter().map(|dist| dist.name).collect();
+    assert_eq!(left, ["two"]);
+    assert!(!shown.join("python/one.py").exists() && shown.join("python/two.py").exists());
+    // Of a Node package, everything in its folder goes, and npm no longer wants it.
+    let from = home.path().join("npm");
+    fs::create_dir_all(from.join("pad/lib")).expect("made");
+    fs::write(from.join("pad/package.json"), "{\"version\": \"1.0.0\"}").expect("written");
+    let wanted = BTreeMap::from([("pad".to_owned(), "pad@1.0.0".to_owned())]);
+    let whole = PublishPlan { is_whole: true, wanted: Some(&wanted), ..plan(&fine) };
+    folder.publish(Language::Node, &from, &whole).expect("put");
+    let pad = PackageName::parse(Language::Node, "pad").expect("a name");
+    assert!(folder.remove(&pad, BOUNDS).expect("removed").is_some());
+    assert!(folder.list_installed(Language::Node).is_empty() && folder.read_requested().is_empty());
+    assert!(!shown.join("node_modules/pad").exists());
+}
+
+#[test]
 fn a_refused_tree_changes_nothing() {
     let home = TempDir::new().expect("a folder");
     let folder = PackagesFolder::at(&home.path().join("root"));

@@ -58,10 +58,11 @@ enum CellPipes {
 impl ProgramsBody {
     pub(super) fn new(
         worker: PooledWorker,
-        program: ProgramWorker,
+        mut program: ProgramWorker,
         user_dir: Option<UserDir>,
         job: &WorkerJob,
     ) -> ProgramsBody {
+        program.close_unused_stdin();
         let (stats, cell_processes) = match job.is_session {
             true => (ProcessStats::new(&worker.roots), CellProcesses::new(&worker.roots)),
             false => (ProcessStats::default(), CellProcesses::default()),

@@ -106,6 +106,8 @@ def _run(wire):
     job = wire.read_start()
     if job is None:
         return 1
+    if not job.get("has_stdin"):
+        _empty_stdin()
     start_in_directory()
     if job.get("is_session"):
         namespace = _main_module(job, wire, pictures)
@@ -170,6 +172,12 @@ def _set_up_process():
     sys.stdout = sys.__stdout__ = _line_buffered(1)
     sys.stderr = sys.__stderr__ = _line_buffered(2)
     return sys.stdout, sys.stderr
+
+
+def _empty_stdin():
+    null = os.open("/dev/null", os.O_RDONLY)
+    os.dup2(null, 0)
+    os.close(null)
 
 
 def _line_buffered(fd):

@@ -94,7 +94,7 @@ def nursery(host, entry, guest_path):
         asked, fds = receive(host)
         if asked is None:
             return
-        channel, out, err, net, user, mnt, pid, ipc, uts, cgroup, *rules = fds
+        channel, stdin, out, err, net, user, mnt, pid, ipc, uts, cgroup, *rules = fds
         try:
             enter("pid", pid, entry["lowered"])
             child = os.fork()
@@ -116,7 +116,7 @@ def nursery(host, entry, guest_path):
                 "uts": uts,
                 "cgroup-namespace": cgroup,
             }
-            run_guest(entry, (channel, out, err), namespaces, rules, guest_path)
+            run_guest(entry, (channel, stdin, out, err), namespaces, rules, guest_path)
         close(fds)
         # Until the child is waited for, its process id cannot be reused.
         send_with_pidfd(host, "spawned", child)
@@ -154,12 +154,11 @@ def run_guest(entry, own_fds, namespaces, rules, guest_path):
 
 
 def confine(entry, own_fds, namespaces, rules):
-    channel, out, err = own_fds
+    channel, stdin, out, err = own_fds
     for layer, fd in namespaces.items():
         enter(layer, fd, entry["lowered"])
     os.chdir("/box/work")
-    null = os.open("/dev/null", os.O_RDONLY)
-    for fd, number in ((null, 0), (out, 1), (err, 2)):
+    for fd, number in ((stdin, 0), (out, 1), (err, 2)):
         os.dup2(fd, number)
     mine = sorted([channel, *rules])
     first = 3

@@ -64,13 +64,19 @@ pub(super) fn remove(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode>
     print_line(&format!("{name} is removed from {}", file.path().display()))
 }
 
-pub(super) fn enable(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode> {
+pub(super) fn enable(parts: &mut Parts, args: &NameArgs) -> anyhow::Result<ExitCode> {
     let name = resolve_server(parts, &args.name)?;
     let mut file = ConfigEditor::open(&parts.own_file)?;
-    // A server that another program's file disables needs an explicit `enabled = true`.
-    let word = if file.defines(&name) { None } else { Some(true) };
-    file.set_enabled(&name, word)?;
+    let was_off_here = file.disables(&name);
+    file.clear_enabled(&name)?;
     file.write()?;
+    let is_off = |found: &DiscoveredServer| found.config.name == name && found.off.is_some();
+    let is_off_elsewhere = !was_off_here || parts.sources.read().servers.iter().any(is_off);
+    if !file.defines(&name) && is_off_elsewhere {
+        // Another program's file disables the server, or another toolset replaces it.
+        file.set_enabled(&name, Some(true))?;
+        file.write()?;
+    }
     let is_named = |found: &DiscoveredServer| found.config.name == name;
     if parts.named_servers.waiting.iter().any(is_named)
         && !parts.named_servers.servers.iter().any(is_named)
@@ -90,7 +96,7 @@ pub(super) fn disable(parts: &Parts, args: &NameArgs) -> anyhow::Result<ExitCode
     print_line(&format!("{name} is disabled, whichever file names it"))
 }
 
-/// The name of a server that some file names, or that our own has settings for.
+/// Returns the name of a server that some file names, or that our own has settings for.
 pub(super) fn resolve_server(parts: &Parts, name: &str) -> anyhow::Result<ServerName> {
     let found = parts.named_servers.servers.iter().chain(&parts.named_servers.waiting);
     let found = found.map(|found| &found.config.name);

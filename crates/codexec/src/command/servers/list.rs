@@ -10,6 +10,8 @@ use codexec_mcp_config::{
 use serde::Serialize;
 use serde_json::json;
 
+use super::super::server_progress::{FailureReport, run_with_server_progress};
+use super::super::terminal_text::table;
 use crate::cli::servers::ListArgs;
 use crate::parts::Parts;
 
@@ -20,26 +22,27 @@ const UNCHECKED: &str = "not checked";
 
 /// One row of the list.
 #[derive(Serialize)]
-struct Row {
-    name: String,
+pub(crate) struct ServerRow {
+    pub(crate) name: String,
     transport: &'static str,
-    state: &'static str,
-    tools: Option<usize>,
+    pub(crate) state: &'static str,
+    pub(crate) tools: Option<usize>,
     client: &'static str,
-    file: PathBuf,
-    line: u32,
+    pub(crate) file: PathBuf,
+    pub(crate) line: u32,
     /// Why the server is not ready, and what to do.
-    about: Option<String>,
+    pub(crate) about: Option<String>,
 }
 
 pub(super) async fn run(parts: &Parts, args: &ListArgs) -> anyhow::Result<ExitCode> {
     let health = if args.no_check {
         None
     } else {
-        parts.gateway.start_all(PATIENCE).await;
+        let starting = parts.gateway.start_all(PATIENCE);
+        run_with_server_progress(&parts.gateway, FailureReport::InList, starting).await;
         Some(parts.gateway.health())
     };
-    let rows = rows(parts, health.as_deref());
+    let rows = list_rows(parts, health.as_deref());
     let printed = if args.json { print_json(parts, &rows) } else { print_text(parts, &rows) };
     parts.gateway.shutdown().await;
     printed?;
@@ -48,10 +51,10 @@ pub(super) async fn run(parts: &Parts, args: &ListArgs) -> anyhow::Result<ExitCo
 
 /// Returns a row for every server that a file names, enabled or not. `health` is the result of
 /// starting them.
-fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
+pub(crate) fn list_rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<ServerRow> {
     let found = &parts.named_servers;
     let all = found.servers.iter().chain(&found.waiting);
-    let mut rows: Vec<Row> = all.map(|server| row(server, health)).collect();
+    let mut rows: Vec<ServerRow> = all.map(|server| row(server, health)).collect();
     for (name, why) in parts.gateway.list_start_refusals() {
         let used = rows.iter_mut().find(|row| row.name == name.as_str() && row.state == UNCHECKED);
         if let Some(row) = used {
@@ -65,7 +68,7 @@ fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
         if rows.iter().any(|row| row.name == *name) {
             continue;
         }
-        rows.push(Row {
+        rows.push(ServerRow {
             name: name.escape_debug().to_string(),
             transport: "-",
             state: "left out",
@@ -79,7 +82,7 @@ fn rows(parts: &Parts, health: Option<&[ServerHealth]>) -> Vec<Row> {
     rows
 }
 
-fn row(found: &DiscoveredServer, health: Option<&[ServerHealth]>) -> Row {
+fn row(found: &DiscoveredServer, health: Option<&[ServerHealth]>) -> ServerRow {
     let name = found.config.name.to_string();
     let health = health.filter(|_| found.pending.is_none());
     let health = health.and_then(|all| all.iter().find(|health| health.name == name));
@@ -104,7 +107,7 @@ fn row(found: &DiscoveredServer, health: Option<&[ServerHealth]>) -> Row {
             (state, (!about.is_empty()).then(|| about.join("; ")))
         }
     };
-    Row {
+    ServerRow {
         name,
         transport: match &found.config.transport {
             TransportConfig::Stdio(_) => "stdio",
@@ -123,7 +126,7 @@ fn row(found: &DiscoveredServer, health: Option<&[ServerHealth]>) -> Row {
 }
 
 /// Explains why a server waits, and what to do.
-pub(crate) fn explain_waiting(pending: &PendingEntry, name: &str) -> String {
+fn explain_waiting(pending: &PendingEntry, name: &str) -> String {
     let why = match pending.is_change() {
         true => "its entry has changed since you approved it",
         false => "a project names it, and you have not approved it",
@@ -131,7 +134,7 @@ pub(crate) fn explain_waiting(pending: &PendingEntry, name: &str) -> String {
     format!("{why}; review it with `codexec servers approve {name}`")
 }
 
-fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
+fn print_json(parts: &Parts, rows: &[ServerRow]) -> anyhow::Result<()> {
     let problem = |problem: &codexec_mcp_config::ConfigProblem| {
         json!({
             "file": problem.file,
@@ -148,19 +151,18 @@ fn print_json(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn print_text(parts: &Parts, rows: &[Row]) -> anyhow::Result<()> {
+fn print_text(parts: &Parts, rows: &[ServerRow]) -> anyhow::Result<()> {
     let mut out = std::io::stdout();
     if rows.is_empty() {
         writeln!(out, "no file names a server; add one with `codexec servers add`")?;
     } else {
-        let width = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(4).max(4);
-        writeln!(out, "{:width$}  {:9}  {:11}  TOOLS  WHERE", "NAME", "TRANSPORT", "STATE")?;
-        for row in rows {
+        let cells = |row: &ServerRow| {
             let tools = row.tools.map_or_else(|| "-".to_owned(), |tools| tools.to_string());
             let place = format!("{}:{} ({})", row.file.display(), row.line, row.client);
-            let Row { name, transport, state, .. } = row;
-            writeln!(out, "{name:width$}  {transport:9}  {state:11}  {tools:>5}  {place}")?;
-        }
+            vec![row.name.clone(), row.transport.to_owned(), row.state.to_owned(), tools, place]
+        };
+        let cells: Vec<Vec<String>> = rows.iter().map(cells).collect();
+        write!(out, "{}", table(&["NAME", "TRANSPORT", "STATE", "TOOLS", "WHERE"], &cells))?;
     }
     let told: Vec<String> = rows
         .iter()

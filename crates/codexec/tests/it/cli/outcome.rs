@@ -34,12 +34,12 @@ fn json_has_the_value_or_the_error() {
     check_json(
         &["console.log('o'); ({ a: 1 })"],
         0,
-        &json!({"ok": true, "output": "o\n", "tool_calls": 0, "value": {"a": 1}}),
+        &json!({"ok": true, "outcome": "returned", "output": "o\n", "tool_calls": 0, "value": {"a": 1}}),
     );
     check_json(
         &["console.log('o'); throw new TypeError('x')"],
         1,
-        &json!({"ok": false, "output": "o\n", "tool_calls": 0, "error": {
+        &json!({"ok": false, "outcome": "threw", "output": "o\n", "tool_calls": 0, "error": {
             "code": "RUNTIME_ERROR", "message": "TypeError: x", "line": 1, "column": 29,
             "stack": "at <main> (1:29)",
         }}),
@@ -52,9 +52,9 @@ fn json_of_a_stopped_run_has_a_plain_message() {
     check_json(
         &["--timeout", "300ms", "console.log('o'); while (true) {}"],
         1,
-        &json!({"ok": false, "output": "o\n", "tool_calls": 0, "error": {
+        &json!({"ok": false, "outcome": "stopped", "output": "o\n", "tool_calls": 0, "error": {
             "code": "TIMEOUT",
-            "message": "stopped after 300 ms; do less, or ask for more with timeout_ms",
+            "message": "stopped after 300 ms; do less, or ask for more with --timeout",
         }}),
     );
 }

@@ -1,8 +1,12 @@
 //! Scripts, logs, sessions and packages at a terminal.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use super::{CliHome, Ran, fine, refused};
+use crate::support::command;
 
 fn parse_stdout(ran: &Ran) -> Value {
     serde_json::from_str(&ran.stdout).unwrap_or_else(|_| panic!("not JSON: {ran:?}"))
@@ -102,6 +106,32 @@ fn what_ran_is_found_and_shown() {
     assert!(!whole.stdout.contains('\u{1b}'), "a terminal would obey it");
     assert_eq!(parse_stdout(&desk.run(&["logs", "show", &id, "--json"]))["status"], "success");
     assert_eq!(desk.run(&["logs", "show", "exec_nope"]).code, Some(1));
+    // The beginning of an id is enough, with or without its first word.
+    for start in [&id[..17], &id[5..17]] {
+        assert_eq!(desk.run(&["logs", "show", start]), whole, "{start}");
+    }
+    let both = desk.run(&["logs", "show", "exec_"]);
+    assert_eq!(both.code, Some(1), "{both:?}");
+}
+
+#[test]
+fn executions_are_shown_as_they_end() {
+    let desk = CliHome::new(&[]);
+    assert_eq!(desk.run(&["exec", "'before'"]).code, Some(0));
+    let mut follow = command(desk.path());
+    follow.args(["logs", "--follow"]).stdin(Stdio::null()).stdout(Stdio::piped());
+    let mut follow = follow.spawn().expect("codexec starts");
+    let mut lines = BufReader::new(follow.stdout.take().expect("piped")).lines();
+    let mut find = |what: &str| {
+        let found =
+            lines.by_ref().map(|line| line.expect("UTF-8")).find(|line| line.contains(what));
+        assert!(found.is_some(), "{what}");
+    };
+    find("'before'");
+    assert_eq!(desk.run(&["exec", "'after'"]).code, Some(0));
+    find("'after'");
+    follow.kill().expect("killed");
+    follow.wait().expect("it ends");
 }
 
 #[test]

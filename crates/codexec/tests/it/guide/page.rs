@@ -5,7 +5,7 @@
 //! of these give, `json resource` lists the files that the last program left. A file that is named
 //! behind the fence is there for the programs that follow, which then work in its directory; as
 //! `config.toml` it holds the settings of the whole page. `py session` is code for the session of
-//! the page.
+//! the page. Of `sh`, the commands of codexec itself have to be understood.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Block, GUIDES, blocks, guide};
-use crate::support::{Client, keep_settings, png_size};
+use crate::support::{Client, codexec, command, keep_settings, png_size};
 use crate::world::World;
 
 /// What a program gave.
@@ -193,6 +193,25 @@ fn the_guide_to_logs_runs() {
     check("logs.md");
 }
 
+/// Every command of ours in a block for a shell is understood: asked for help last, it gives help.
+#[track_caller]
+fn check_commands(guide: &str, text: &str) {
+    let home = tempfile::tempdir().expect("a directory");
+    let commands = text.lines().flat_map(|line| line.split(" | "));
+    for arguments in commands.filter_map(|part| part.trim().strip_prefix("codexec ")) {
+        let mut shell = std::process::Command::new("sh");
+        let ours = command(home.path());
+        shell.envs(ours.get_envs().filter_map(|(key, value)| Some((key, value?))));
+        shell.arg("-c").arg(format!("exec \"$0\" {arguments} --help")).arg(codexec());
+        let output = shell.current_dir(home.path()).output().expect("sh runs");
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(
+            output.status.success() && told.contains("Usage: "),
+            "{guide}: {arguments}: {told}"
+        );
+    }
+}
+
 #[test]
 fn every_block_is_of_a_kind_that_is_tested() {
     for (name, guide) in GUIDES {
@@ -206,6 +225,7 @@ fn every_block_is_of_a_kind_that_is_tested() {
                     toml::from_str::<Value>(&text)
                         .unwrap_or_else(|error| panic!("{name}: {error} in {text}"));
                 }
+                "sh" => check_commands(name, &text),
                 "csv" | "text" => assert!(kind.contains(' '), "{name}: {kind}"),
                 other => assert!(language(other).is_some(), "{name}: {other:?} is not tested"),
             }
