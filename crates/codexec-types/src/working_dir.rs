@@ -8,6 +8,8 @@ pub struct WorkingDirPolicy {
     /// Excludes these paths, and everything below or above them. Overrides `allowed`.
     pub forbidden: Vec<PathBuf>,
     pub is_writable: bool,
+    /// The user's home directory, for paths that begin with `~`.
+    pub home: Option<PathBuf>,
 }
 
 /// A resolved directory. The directory that is mounted later must have the same device and inode.

@@ -82,6 +82,7 @@ impl Permissions {
             allowed: projects,
             forbidden: policy.files.forbidden.clone(),
             is_writable: !self.write.is_empty(),
+            home: policy.files.home.clone(),
         };
         let read = resolve_paths("permissions.read", &self.read, &files).await?;
         let write = resolve_paths("permissions.write", &self.write, &files).await?;

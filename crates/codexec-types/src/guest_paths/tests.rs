@@ -19,6 +19,7 @@ fn check(path: &str, expected: Option<&str>) {
             allowed: vec!["/home/ann/work".into(), "/srv".into()],
             forbidden: vec!["/home/ann/work/.secret".into()],
             is_writable: true,
+            home: None,
         },
         run_from: vec!["/home/ann/work/trusted".into()],
     };

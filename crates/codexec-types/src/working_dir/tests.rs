@@ -7,6 +7,7 @@ fn check(path: &str, expected: &str) {
         allowed: vec!["/home/ann/work".into(), "/etc/app".into()],
         forbidden: vec!["/home/ann/work/.secret".into(), "/etc".into()],
         is_writable: true,
+        home: None,
     };
     let actual = match files.check(Path::new(path)) {
         Ok(_) => "ok".to_owned(),

@@ -33,7 +33,12 @@ pub(super) fn files(file: &file::FilesSection, host: &HostEnvironment) -> Workin
     let allowed = file.allowed.as_deref().unwrap_or(&here);
     let allowed =
         allowed.iter().filter_map(|entry| resolve_entry(entry, host, &forbidden)).collect();
-    WorkingDirPolicy { allowed, forbidden, is_writable: file.writable.unwrap_or(true) }
+    WorkingDirPolicy {
+        allowed,
+        forbidden,
+        is_writable: file.writable.unwrap_or(true),
+        home: host.user_home.clone(),
+    }
 }
 
 /// Returns how much code may write into such a directory, and which names are not held back.

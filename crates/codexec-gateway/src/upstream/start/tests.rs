@@ -44,8 +44,8 @@ impl TestHome {
         let mut settings = GatewaySettings::new(vec![("PATH".to_owned(), path)], Warden::none());
         let files = WorkingDirPolicy {
             allowed: vec![home.join("project")],
-            forbidden: Vec::new(),
             is_writable: true,
+            ..WorkingDirPolicy::default()
         };
         settings.guest_paths = GuestPaths { files, run_from: Vec::new() };
         settings.user_home = Some(home);

@@ -124,7 +124,12 @@ fn a_home_in_a_system_directory_is_usable() {
     let forbidden = forbidden_paths(&host);
     assert!(!forbidden.contains(&PathBuf::from("/root")));
     assert!(forbidden.iter().any(|path| path.ends_with(".ssh")));
-    let files = WorkingDirPolicy { allowed: vec!["/root".into()], forbidden, is_writable: true };
+    let files = WorkingDirPolicy {
+        allowed: vec!["/root".into()],
+        forbidden,
+        is_writable: true,
+        home: None,
+    };
     assert!(files.check(Path::new("/root/project")).is_ok());
     assert!(files.check(Path::new("/root")).is_err());
 }

@@ -36,8 +36,8 @@ impl Project {
     }
 
     fn policy(&self, is_writable: bool) -> Policy {
-        let files =
-            WorkingDirPolicy { allowed: vec![self.path.clone()], forbidden: vec![], is_writable };
+        let allowed = vec![self.path.clone()];
+        let files = WorkingDirPolicy { allowed, is_writable, ..WorkingDirPolicy::default() };
         Policy { files, ..policy(LIMITS) }
     }
 
