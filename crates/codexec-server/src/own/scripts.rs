@@ -1,9 +1,9 @@
 use codexec_scripts::{ScriptDraft, ScriptError, ScriptFilter, ScriptMeta};
-use codexec_types::{Grant, Language};
+use codexec_types::Grant;
 use serde_json::{Value, json};
 
 use super::OwnFunctionError;
-use super::running::{read_language, read_version};
+use super::running::{language_or_own, read_language, read_version};
 use crate::fields::Fields;
 use crate::{App, Client};
 
@@ -23,7 +23,7 @@ impl App {
         let draft = ScriptDraft {
             name: fields.required_text("name")?,
             description: fields.text("description")?.unwrap_or_default(),
-            language: read_language(&mut fields)?.unwrap_or(Language::Python),
+            language: language_or_own(read_language(&mut fields)?, client)?,
             code: fields.required_text("code")?,
             tags: fields.texts("tags")?.unwrap_or_default(),
             packages: fields.texts("packages")?.unwrap_or_default(),
