@@ -95,7 +95,10 @@ impl App {
             tokio::task::coop::consume_budget().await;
             tokio::select! {
                 event = run.next() => match event {
-                    RunEvent::Output { stream, text } => results.output.push(stream, &text),
+                    RunEvent::Output { stream, text } => {
+                        results.output.push(stream, &text);
+                        client.progress.send_modify(|progress| progress.output.push(&text));
+                    }
                     RunEvent::Ask { id, ask } => {
                         if ask.is_tool_call() {
                             client.progress.send_modify(|progress| progress.tool_calls += 1);
@@ -204,6 +207,8 @@ impl RunResults {
             duration,
             session_ended: self.session_ended,
             session_replaces: self.session_replaces,
+            working_dir: None,
+            hint: None,
         }
     }
 }

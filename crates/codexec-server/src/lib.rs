@@ -10,6 +10,7 @@ mod artifact_files;
 mod budget;
 mod client;
 mod connection;
+mod denial;
 mod discovery;
 mod error;
 mod escaped_text;
@@ -18,11 +19,13 @@ mod execution_packages;
 mod execution_request;
 mod fields;
 mod guest_run;
+mod hints;
 mod images;
 mod live_policy;
 mod live_settings;
 pub mod mcp;
 mod outer_execution;
+mod output_lines;
 pub mod own;
 mod records;
 mod reply;
@@ -35,6 +38,7 @@ pub use app::App;
 pub use budget::TextBudget;
 pub use client::Client;
 pub use connection::{Connection, ReadAccess};
+pub use denial::RequestWords;
 pub use discovery::{
     DISCOVERY_SERVER, DiscoveryObserver, DiscoveryRateLimit, DiscoveryRules, FinishedDiscovery,
 };
@@ -46,6 +50,7 @@ pub use fields::{FieldError, Fields};
 pub use images::Images;
 pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
+pub use output_lines::OutputLines;
 pub use records::Records;
 pub use reply::{
     ToolReply, explain_outcome, render_failure, render_notes, render_reply, render_value,

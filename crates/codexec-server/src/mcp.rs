@@ -39,6 +39,7 @@ pub use self::execute_code::execution_meta;
 pub use self::own_toolsets::{CodexecTools, CompactTools, DirectTools};
 use self::pending_call::ParkedCalls;
 pub use self::pending_call::{CallOutcome, PendingCall};
+pub use self::resource::link_files;
 pub use self::tool::tool;
 pub use self::tool_request::ToolRequest;
 pub use self::toolset::{ChangingTools, Toolset, Toolsets};

@@ -102,6 +102,8 @@ fn build_request(args: ExecArgs) -> anyhow::Result<ExecutionRequest> {
     request.args = args.args;
     request.working_dir = working_dir;
     request.asked = asked;
+    request.words.tools = "--allowed-tools";
+    request.words.directory = Some("--working-dir");
     Ok(request)
 }
 

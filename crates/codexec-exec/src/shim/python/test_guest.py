@@ -312,6 +312,13 @@ class Errors(unittest.TestCase):
         threw = run("é = 'éé'; é.x").threw
         self.assertEqual(threw["at"], {"line": 1, "column": 11})
 
+    def test_what_a_library_handled_is_left_out(self):
+        stack = run("from urllib.request import urlopen\nurlopen('http://127.0.0.1:1')").threw["stack"]
+        self.assertTrue(stack.startswith('Traceback (most recent call last):\n  File "main.py"'), stack)
+        code = "def f():\n    try: {}[1]\n    except KeyError: raise ValueError(2)\nf()"
+        self.assertIn("During handling", run(code).threw["stack"])
+        self.assertIn("direct cause", run("raise ValueError(1) from KeyError(2)").threw["stack"])
+
     def test_chains(self):
         stack = run(
             """
