@@ -60,7 +60,7 @@ fn input_schema() -> Value {
             "permissions": {
                 "type": "object",
                 "properties": {"read": strings(), "write": strings(), "net": strings()},
-                "description": "whole path of a directory; Python starts in it",
+                "description": "a directory; Python starts in it",
             },
             "skipDangerousPatternCheck": boolean(),
             "enableSampling": boolean(),

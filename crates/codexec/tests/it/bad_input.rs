@@ -199,8 +199,8 @@ fn a_working_dir_is_named_whole_and_is_there() {
         check(
             path,
             &format!(
-                "WORKING_DIR_NOT_ALLOWED: working_dir: {path} is not allowed: `files.allowed` in \
-                 config.toml is empty"
+                "WORKING_DIR_NOT_ALLOWED: working_dir: {path} is not allowed; no directory is; \
+                 the user can add it to `allowed` under [files] in config.toml"
             ),
         );
     }

@@ -11,7 +11,10 @@ const TRACKER: &str = include_str!("mistakes/tracker.py");
 const MAX_CHARS: usize = 300;
 
 fn client() -> Client {
-    Client::start(&json!({"tracker": {"command": python(), "args": ["-c", TRACKER]}}))
+    let servers = json!({"tracker": {"command": python(), "args": ["-c", TRACKER]}});
+    Client::with(&servers, |command| {
+        command.args(["--toolset", "compact,code-executor,code-execution-mode,mcpproxy"]);
+    })
 }
 
 /// True if the parts of `pattern` between `…` are the text, with anything between them.
@@ -34,7 +37,8 @@ fn every_reply_says_what_to_write_instead() {
         CASES.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert!(cases.len() >= 20, "{}", cases.len());
     for case in cases {
-        let params = json!({"name": "execute_code", "arguments": case["arguments"]});
+        let tool = case["tool"].as_str().unwrap_or("execute_code");
+        let params = json!({"name": tool, "arguments": case["arguments"]});
         let id = client.send_as_is("tools/call", &params);
         let reply = client.wait(id);
         let text = reply["result"]["content"][0]["text"].as_str().expect("text");
