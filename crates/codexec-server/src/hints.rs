@@ -14,6 +14,7 @@ const MAX_NAME_CHARS: usize = 60;
 /// Only the end of the output is searched: a program fails with its last words.
 const SEARCHED_BYTES: usize = 4_000;
 
+const NO_NETWORK_HERE: &str = "no network here";
 /// Messages of programs and libraries that found no network.
 const NO_NETWORK: &[&str] = &[
     "Name or service not known",
@@ -59,6 +60,10 @@ pub(crate) fn find_hint(
         Outcome::Exited { .. } | Outcome::Returned(_) => tail(execution.output.text()),
         Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled => return None,
     };
+    // The guest's own library may have said it.
+    if said.contains(NO_NETWORK_HERE) {
+        return None;
+    }
     let is_node = execution.language == Language::Node;
     if contains_any(said, NO_NETWORK) || (is_node && said.contains(NODE_FETCH_FAILED)) {
         return Some(no_network(execution.language));
@@ -84,7 +89,7 @@ fn no_network(language: Language) -> String {
         Language::Bash => "`mcp search fetch`",
         Language::TypeScript | Language::JavaScript | Language::Node => "searchTools(\"fetch\")",
     };
-    format!("code has no network here; call a tool that fetches: {search} finds one")
+    format!("code has {NO_NETWORK_HERE}; call a tool that fetches: {search} finds one")
 }
 
 fn missing_package(module: &str, may_install: bool) -> String {
