@@ -43,10 +43,11 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnFunctionError> {
-        let language = language_or_own(read_language(&mut fields)?, client)?;
+        let named = read_language(&mut fields)?;
         let name = fields.text("name")?;
         let working_dir = fields.text("working_dir")?.map(PathBuf::from);
         fields.finish()?;
+        let language = language_or_own(named, client)?;
         let new = SessionRequest { language, name, working_dir, replaces: None };
         let session = self.open_session(new, client).await?;
         Ok(session_entry(&session))
