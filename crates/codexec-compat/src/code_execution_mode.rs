@@ -10,7 +10,7 @@ mod toon;
 use std::sync::Arc;
 
 use codexec_server::mcp::{
-    CallOutcome, PendingCall, ToolRequest, Toolset, execution_meta, tool, tool_result,
+    CallOutcome, PendingCall, ToolRequest, Toolset, execution_meta, link_files, tool, tool_result,
 };
 use codexec_server::{App, Client, ExecuteError, ToolReply, render_notes};
 use rmcp::model::{
@@ -123,6 +123,7 @@ async fn run(
     let is_error = execution.outcome.code().is_some();
     let images = execution.images.shown.clone();
     let mut result = result(&payload, ToolReply { text: said, images, is_error });
+    result.content.extend(link_files(&execution));
     result.meta = Some(execution_meta(&execution));
     result
 }

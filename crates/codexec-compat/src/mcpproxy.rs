@@ -8,7 +8,9 @@ mod tools;
 
 use std::sync::Arc;
 
-use codexec_server::mcp::{CallOutcome, PendingCall, ToolRequest, Toolset, tool_result};
+use codexec_server::mcp::{
+    CallOutcome, PendingCall, ToolRequest, Toolset, media_block, tool_result,
+};
 use rmcp::model::{CallToolResult, ContentBlock, JsonObject, Tool};
 
 pub use self::code_execution::{CodeExecution, CodeExecutionStatus, NamedScript};
@@ -74,7 +76,7 @@ fn result(executed: CodeExecution) -> CallToolResult {
         content.push(ContentBlock::text(format!("[output]\n{output}")));
     }
     let images = images.into_iter();
-    content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
+    content.extend(images.map(media_block));
     match came {
         CodeExecutionStatus::Fine | CodeExecutionStatus::Failed => CallToolResult::success(content),
         CodeExecutionStatus::Refused => CallToolResult::error(content),

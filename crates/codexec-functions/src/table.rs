@@ -58,7 +58,7 @@ own_functions! {
          without one.",
     )
     .arguments_in(&[&[
-        LANGUAGE.expected().meaning("default python"),
+        LANGUAGE.expected().meaning("in code, the default is the code's own"),
         NAME.meaning("the session's name"),
         WORKING_DIR,
     ]])

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
 use crate::allowance::Allowance;
+use crate::denial::{self, RequestWords};
 use crate::discovery::{
     DiscoveryContext, DiscoveryRules, FinishedCall, SearchWords, explain_denied, name_call,
 };
@@ -37,6 +38,7 @@ pub(crate) struct Answers<'a> {
     client: &'a Client,
     gateway: Gateway,
     replayed: Option<Arc<Replay>>,
+    words: RequestWords,
     calls: AtomicU32,
     recorded: Mutex<Option<RecordedCell>>,
     /// Serializes the own functions that run no code.
@@ -66,6 +68,7 @@ impl<'a> Answers<'a> {
             client,
             gateway: app.gateway.on_behalf_of(client.caller.clone()),
             replayed,
+            words: RequestWords::default(),
             calls: AtomicU32::new(0),
             recorded: Mutex::new(recorded),
             own_function_lock: Semaphore::new(1),
@@ -74,6 +77,11 @@ impl<'a> Answers<'a> {
                 .as_ref()
                 .map_or_else(Arc::default, |outer| Arc::clone(&outer.allowance)),
         }
+    }
+
+    /// Sets the words for errors of calls that the code may not make.
+    pub(crate) fn with_words(self, words: RequestWords) -> Self {
+        Answers { words, ..self }
     }
 
     pub(crate) async fn answer(&self, id: u32, ask: Ask) -> AskAnswer {
@@ -198,7 +206,8 @@ impl<'a> Answers<'a> {
     async fn ask_gateway(&self, ask: Ask) -> Result<Json, CallError> {
         let reach = self.admitted.reach();
         let allowed = if ask.is_tool_call() { reach.callable() } else { reach.visible() };
-        self.gateway.answer(ask, allowed, self.admitted.language()).await
+        let answer = self.gateway.answer(ask, allowed, self.admitted.language()).await;
+        answer.map_err(|error| self.explain(error))
     }
 
     /// THREAT[LOG-2]: no call goes out without a record.
@@ -234,11 +243,8 @@ impl<'a> Answers<'a> {
         let about = |error: CallError| error.about("codexec", name);
         let refused = |code, message: String| about(CallError::new(code, message));
         if self.admitted.reach().callable().check("codexec", name).is_err() {
-            let message = format!(
-                "codexec.{name} is not allowed here; add \"codexec.{name}\" or \"codexec.*\" to \
-                 allowed_tools"
-            );
-            return Err(refused(CallCode::ToolNotAllowed, message));
+            let message = format!("codexec.{name} is not allowed here");
+            return Err(self.explain(refused(CallCode::ToolNotAllowed, message)));
         }
         let function = OwnFunction::from_name(name).ok_or_else(|| {
             let error = OwnFunctionError::unknown(name);
@@ -267,6 +273,13 @@ impl<'a> Answers<'a> {
             Ok(owned) => self.gateway.write_json(owned.value).await.map_err(about),
             Err(error) => Err(refused(error.call_code(), error.to_string())),
         }
+    }
+
+    /// Says in the error of a call that the code may not make what to ask for.
+    fn explain(&self, error: CallError) -> CallError {
+        let policy = self.client.connection.policy();
+        let servers = self.gateway.server_names();
+        denial::explain_denied(error, self.admitted, &policy, self.words, &servers)
     }
 
     fn is_recorded(&self) -> bool {

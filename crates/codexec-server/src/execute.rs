@@ -13,7 +13,9 @@ use crate::execution_packages::ExecutionPackages;
 use crate::guest_run::{GuestRun, RunResults};
 use crate::outer_execution::{OuterExecution, SessionScope};
 use crate::sessions::{OpenSession, SessionLease};
-use crate::{App, Client, ExecuteError, ExecutionRequest, Images, SessionError};
+use crate::{
+    App, Client, ExecuteError, ExecutionRequest, Images, OutputLines, SessionError, hints,
+};
 
 /// A finished execution.
 #[derive(Clone, Debug)]
@@ -38,6 +40,10 @@ pub struct FinishedExecution {
     /// Why the client's earlier session with the same name ended, if this execution opened a new
     /// one.
     pub session_replaces: Option<String>,
+    /// The user's directory that the code worked in.
+    pub working_dir: Option<PathBuf>,
+    /// What to do about a failure that comes from the sandbox.
+    pub hint: Option<String>,
 }
 
 /// The progress of a running execution, for its client.
@@ -46,6 +52,8 @@ pub struct Progress {
     pub tool_calls: u32,
     /// The guest's last progress message.
     pub message: Option<String>,
+    /// What the guest has printed.
+    pub output: OutputLines,
 }
 
 impl App {
@@ -62,6 +70,7 @@ impl App {
         let ticket = self.take_ticket_for(&request)?;
         let (session, script) = (request.session.take(), request.script.take());
         let (discovery, replayed) = (request.discovery.take(), request.replayed.take());
+        let words = request.words;
         let admitted = self.admit(request, client).await?;
         // A session runs one execution at a time; waiting for it does not count as running time.
         let lease = match &session {
@@ -92,6 +101,7 @@ impl App {
         let shared = (discovery, Arc::clone(&packages));
         let nested = client.nested_in(OuterExecution::new(client, &admitted, begun, scope, shared));
         let answers = Answers::new(self, store, &id, &admitted, &nested, replayed);
+        let answers = answers.with_words(words);
         let stdin = client.streams.take_stdin();
         let driven = match self.start(&admitted, (lease, ticket, stdin), &nested, &id).await {
             Ok(Some(mut guest)) => {
@@ -107,7 +117,10 @@ impl App {
         client.spend_allowance(results.recorded_bytes(&driven));
         // An execution that cannot be recorded is an error, even if the code ran.
         store.finish(&id, results.finish(&driven, duration)).await?;
-        Ok(results.into_execution((id, session), &admitted, driven?, duration))
+        let mut execution = results.into_execution((id, session), &admitted, driven?, duration);
+        execution.working_dir = working_dir;
+        execution.hint = hints::find_hint(&execution, &admitted, words);
+        Ok(execution)
     }
 
     /// Returns a ticket for a new worker, or `None` for a session, which has its worker.

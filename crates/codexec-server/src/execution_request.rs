@@ -6,6 +6,7 @@ use codexec_types::{
     WorkingDirPolicy,
 };
 
+use crate::denial::RequestWords;
 use crate::discovery::DiscoveryRules;
 use crate::sessions::{OpenSession, Replay};
 use crate::working_dir::{DirError, resolve_dir};
@@ -23,6 +24,8 @@ pub struct ExecutionRequest {
     pub asked: RequestedLimits,
     /// The tools that the code can see.
     pub view: ToolView,
+    /// The toolset's names for these fields, for errors and hints.
+    pub words: RequestWords,
     /// The rules for searches of the code; with [`ToolView::Discovery`].
     pub(crate) discovery: Option<Arc<DiscoveryRules>>,
     /// The directories that this toolset allows, instead of the policy's.
@@ -46,6 +49,7 @@ impl ExecutionRequest {
             working_dir: None,
             asked: RequestedLimits::default(),
             view: ToolView::default(),
+            words: RequestWords::default(),
             discovery: None,
             files: None,
             session: None,

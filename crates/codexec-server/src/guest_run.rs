@@ -98,6 +98,7 @@ impl App {
                     RunEvent::Output { stream, text } => {
                         client.streams.send_output(stream, &text);
                         results.output.push(stream, &text);
+                        client.progress.send_modify(|progress| progress.output.push(&text));
                     }
                     RunEvent::Ask { id, ask } => {
                         if ask.is_tool_call() {
@@ -209,6 +210,8 @@ impl RunResults {
             duration,
             session_ended: self.session_ended,
             session_replaces: self.session_replaces,
+            working_dir: None,
+            hint: None,
         }
     }
 }

@@ -102,6 +102,10 @@ fn extension(mime: ImageType) -> &'static str {
         ImageType::Jpeg => "jpg",
         ImageType::Gif => "gif",
         ImageType::Webp => "webp",
+        ImageType::Wav => "wav",
+        ImageType::Mp3 => "mp3",
+        ImageType::Ogg => "ogg",
+        ImageType::Flac => "flac",
     }
 }
 

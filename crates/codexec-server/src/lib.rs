@@ -10,6 +10,7 @@ mod artifact_files;
 mod budget;
 mod client;
 mod connection;
+mod denial;
 mod discovery;
 mod error;
 mod escaped_text;
@@ -18,12 +19,14 @@ mod execution_packages;
 mod execution_request;
 mod fields;
 mod guest_run;
+mod hints;
 mod images;
 mod live_policy;
 mod live_settings;
 mod live_streams;
 pub mod mcp;
 mod outer_execution;
+mod output_lines;
 pub mod own;
 mod records;
 mod reply;
@@ -36,6 +39,7 @@ pub use app::App;
 pub use budget::TextBudget;
 pub use client::Client;
 pub use connection::{Connection, ReadAccess};
+pub use denial::RequestWords;
 pub use discovery::{
     DISCOVERY_SERVER, DiscoveryRules, FinishedCall, FinishedDiscovery, RequestObserver,
     RequestObservers,
@@ -49,6 +53,7 @@ pub use images::Images;
 pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
 pub use live_streams::{LiveStreams, OutputPiece};
+pub use output_lines::OutputLines;
 pub use records::Records;
 pub use reply::{
     ToolReply, explain_outcome, render_failure, render_notes, render_reply, render_value,

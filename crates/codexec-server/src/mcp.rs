@@ -20,6 +20,7 @@ mod toolset_names;
 use std::sync::Arc;
 use std::time::Instant;
 
+use codexec_types::Image;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
     CustomResult, ErrorCode, Implementation, JsonObject, ListPromptsResult,
@@ -38,6 +39,7 @@ pub use self::execute_code::execution_meta;
 pub use self::own_toolsets::{CodexecTools, CompactTools, DirectTools};
 use self::pending_call::ParkedCalls;
 pub use self::pending_call::{CallOutcome, PendingCall};
+pub use self::resource::link_files;
 pub use self::tool::tool;
 pub use self::tool_request::ToolRequest;
 pub use self::toolset::{ChangingTools, Toolset, Toolsets};
@@ -309,7 +311,15 @@ impl ServerHandler for McpServer {
 /// Formats a reply as content only: the leading clients drop it when there is structured content as well.
 pub fn tool_result(reply: ToolReply) -> CallToolResult {
     let mut content = vec![ContentBlock::text(reply.text)];
-    let images = reply.images.into_iter();
-    content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
+    content.extend(reply.images.into_iter().map(media_block));
     if reply.is_error { CallToolResult::error(content) } else { CallToolResult::success(content) }
+}
+
+/// Formats an image or a recording as a block.
+pub fn media_block(image: Image) -> ContentBlock {
+    let mime = image.mime.name();
+    match image.mime.is_audio() {
+        true => ContentBlock::audio(image.base64, mime),
+        false => ContentBlock::image(image.base64, mime),
+    }
 }

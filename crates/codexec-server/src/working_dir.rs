@@ -16,7 +16,7 @@ const LOOKUP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The reason why a directory cannot be used: the field, what is wrong with it, what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum DirError {
-    #[error("working_dir: {} is not an absolute path; write it from `/` on", quote_path(.0))]
+    #[error("working_dir: {} is not an absolute path; write it from `/` or `~/` on", quote_path(.0))]
     Relative(PathBuf),
     #[error("working_dir: {} contains `..`; write the absolute path without it", quote_path(.0))]
     Parent(PathBuf),
@@ -55,6 +55,7 @@ pub async fn resolve_dir(path: PathBuf, files: &WorkingDirPolicy) -> Result<Reso
     if path.as_os_str().as_bytes().contains(&0) {
         return Err(DirError::Nul(path));
     }
+    let path = expand_home(path, files.home.as_deref());
     if !path.is_absolute() {
         return Err(DirError::Relative(path));
     }
@@ -82,6 +83,14 @@ pub async fn resolve_dir(path: PathBuf, files: &WorkingDirPolicy) -> Result<Reso
         io::ErrorKind::NotADirectory => DirError::NotADirectory(path),
         _ => DirError::Unreadable(path, error),
     })
+}
+
+/// Replaces `~` at the start of a path by the user's home directory.
+fn expand_home(path: PathBuf, home: Option<&Path>) -> PathBuf {
+    match (path.strip_prefix("~"), home) {
+        (Ok(below), Some(home)) => home.join(below),
+        _ => path,
+    }
 }
 
 fn stat_dir(path: &Path) -> io::Result<ResolvedDir> {

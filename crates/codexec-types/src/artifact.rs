@@ -128,7 +128,7 @@ impl FileChanges {
     }
 }
 
-/// An image that a guest emits.
+/// An image or a recording that a guest emits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Image {
@@ -146,20 +146,50 @@ pub enum ImageType {
     Gif,
     #[serde(rename = "image/webp")]
     Webp,
+    #[serde(rename = "audio/wav")]
+    Wav,
+    #[serde(rename = "audio/mpeg")]
+    Mp3,
+    #[serde(rename = "audio/ogg")]
+    Ogg,
+    #[serde(rename = "audio/flac")]
+    Flac,
 }
+
+/// The first bytes of an MP3 file without tags.
+const MP3_FRAMES: [&[u8; 2]; 3] = [b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"];
 
 impl ImageType {
     /// Detects the type from the magic bytes.
     pub fn of(bytes: &[u8]) -> Option<ImageType> {
-        let is_webp = bytes.starts_with(b"RIFF") && bytes.get(8..12) == Some(b"WEBP".as_slice());
+        let riff_kind = bytes.starts_with(b"RIFF").then(|| bytes.get(8..12)).flatten();
+        let is_mp3 = |start: &&[u8; 2]| bytes.starts_with(*start);
         if bytes.starts_with(b"\x89PNG\r\n\x1a\n") {
             Some(ImageType::Png)
         } else if bytes.starts_with(b"\xff\xd8\xff") {
             Some(ImageType::Jpeg)
         } else if bytes.starts_with(b"GIF87a") || bytes.starts_with(b"GIF89a") {
             Some(ImageType::Gif)
+        } else if riff_kind == Some(b"WEBP") {
+            Some(ImageType::Webp)
+        } else if riff_kind == Some(b"WAVE") {
+            Some(ImageType::Wav)
+        } else if bytes.starts_with(b"OggS") {
+            Some(ImageType::Ogg)
+        } else if bytes.starts_with(b"fLaC") {
+            Some(ImageType::Flac)
+        } else if bytes.starts_with(b"ID3") || MP3_FRAMES.iter().any(is_mp3) {
+            Some(ImageType::Mp3)
         } else {
-            is_webp.then_some(ImageType::Webp)
+            None
+        }
+    }
+
+    /// True for a recording.
+    pub fn is_audio(self) -> bool {
+        match self {
+            ImageType::Png | ImageType::Jpeg | ImageType::Gif | ImageType::Webp => false,
+            ImageType::Wav | ImageType::Mp3 | ImageType::Ogg | ImageType::Flac => true,
         }
     }
 
@@ -169,6 +199,10 @@ impl ImageType {
             ImageType::Jpeg => "image/jpeg",
             ImageType::Gif => "image/gif",
             ImageType::Webp => "image/webp",
+            ImageType::Wav => "audio/wav",
+            ImageType::Mp3 => "audio/mpeg",
+            ImageType::Ogg => "audio/ogg",
+            ImageType::Flac => "audio/flac",
         }
     }
 }

@@ -251,6 +251,11 @@ impl Admitted {
         &self.request.args
     }
 
+    /// Returns how the request narrows the policy.
+    pub fn asked(&self) -> &RequestedLimits {
+        &self.request.asked
+    }
+
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -302,13 +307,16 @@ fn describe_dir_refusal(why: &DirRefusal) -> String {
             format!("may never be used: {} is private", other.display())
         }
         DirRefusal::NotAllowed(allowed) if allowed.is_empty() => {
-            "is not allowed: `files.allowed` in config.toml is empty".to_owned()
+            "is not allowed; no directory is; the user can add it to `allowed` under [files] in \
+             config.toml"
+                .to_owned()
         }
         DirRefusal::NotAllowed(allowed) => {
             let allowed: Vec<String> =
                 allowed.iter().map(|path| path.display().to_string()).collect();
             format!(
-                "is not allowed; allowed are {} (`files.allowed` in config.toml)",
+                "is not allowed; allowed: {} and below; the user can add it to `allowed` under \
+                 [files] in config.toml",
                 allowed.join(", ")
             )
         }

@@ -137,6 +137,7 @@ fn read_image(file: &str) -> Result<Image, McpCommandError> {
     }
     let bytes = std::fs::read(file).map_err(|err| wrong(err.to_string()))?;
     let mime = ImageType::of(&bytes)
+        .filter(|mime| !mime.is_audio())
         .ok_or_else(|| wrong("not an image; use PNG, JPEG, GIF or WebP".to_owned()))?;
     Ok(Image { mime, base64: BASE64.encode(bytes) })
 }

@@ -1,6 +1,6 @@
 use std::time::Duration;
 
-use codexec_server::{App, Client, ExecutionRequest, FieldError, Fields};
+use codexec_server::{App, Client, ExecutionRequest, FieldError, Fields, RequestWords};
 use codexec_types::{
     Language, RequestedLimits, ServerName, ToolView, find_nearest_names, to_identifier,
 };
@@ -56,6 +56,12 @@ impl RunPythonArguments {
             ..RequestedLimits::default()
         };
         request.view = ToolView::WholePolicy;
+        request.words = RequestWords {
+            servers: "servers",
+            has_own_functions: false,
+            directory: None,
+            ..RequestWords::default()
+        };
         request
     }
 }

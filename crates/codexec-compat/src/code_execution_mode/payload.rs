@@ -5,7 +5,7 @@ use codexec_server::{
     ExecuteError, FinishedExecution, TextBudget, explain_outcome, render_failure, render_value,
     resource_uri,
 };
-use codexec_types::{Limit, Outcome, Thrown, ThrownCode};
+use codexec_types::{Limit, Outcome, Thrown};
 use serde_json::{Map, Value, json};
 
 use super::arguments::RunPythonArguments;
@@ -69,7 +69,7 @@ impl Payload {
         };
         match &execution.outcome {
             Outcome::Returned(_) => {}
-            Outcome::Threw(thrown) => payload.set_thrown(thrown),
+            Outcome::Threw(thrown) => payload.set_thrown(thrown, execution.hint.as_deref()),
             Outcome::Stopped(Limit::Wall) => payload.set_timed_out(asked),
             Outcome::Exited { .. }
             | Outcome::Stopped(_)
@@ -107,10 +107,13 @@ impl Payload {
     }
 
     /// Sets the error, and appends the traceback to stderr as an interpreter does.
-    fn set_thrown(&mut self, thrown: &Thrown) {
+    fn set_thrown(&mut self, thrown: &Thrown, hint: Option<&str>) {
         let mut message = thrown.message.clone();
-        let is_unnamed = message.starts_with("NameError: name 'mcp_");
-        if thrown.code == ThrownCode::ServerNotAllowed || is_unnamed {
+        if let Some(hint) = hint {
+            message.push_str("; ");
+            message.push_str(hint);
+        }
+        if message.starts_with("NameError: name 'mcp_") {
             message.push_str(" (code can call the servers that are named in `servers`)");
         }
         if !self.stderr.is_empty() && !self.stderr.ends_with('\n') {

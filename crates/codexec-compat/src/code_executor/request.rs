@@ -51,6 +51,9 @@ impl ExecutorRequest {
                 .suggesting("leave enableSampling out, return what is to be thought about, and think about it between two executions"));
         }
         let mut request = ExecutionRequest::new(language, code);
+        request.words.tools = "allowedTools";
+        request.words.are_tools_joined = true;
+        request.words.directory = Some("permissions.read");
         let policy = client.connection.policy();
         let resolved = permissions.resolve(settings, &policy, language).await?;
         if let Some((dir, files)) = resolved {

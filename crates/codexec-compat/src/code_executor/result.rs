@@ -1,5 +1,6 @@
 use std::time::Duration;
 
+use codexec_server::mcp::{link_files, media_block};
 use codexec_server::{
     FinishedExecution, TextBudget, explain_outcome, render_reply, render_value, resource_uri,
 };
@@ -27,7 +28,8 @@ pub(super) fn result(
     }
     let mut content = vec![ContentBlock::text(reply.text)];
     let images = reply.images.into_iter();
-    content.extend(images.map(|image| ContentBlock::image(image.base64, image.mime.name())));
+    content.extend(images.map(media_block));
+    content.extend(link_files(execution));
     let mut result = match error {
         Some(_) => CallToolResult::error(content),
         None => CallToolResult::success(content),

@@ -22,7 +22,7 @@ const PYTHON: &str = "Run Python in a sandbox without network. In it \
 
 pub(super) fn tools() -> Vec<Tool> {
     let runs = |title: &str| ToolAnnotations::with_title(title).destructive(true).open_world(true);
-    let reads = ToolAnnotations::with_title("Server health").read_only(true);
+    let reads = ToolAnnotations::with_title("Server health").read_only(true).open_world(false);
     vec![
         with_output_schema(
             tool("executeTypescript", TYPESCRIPT, input_schema(), runs("Run TypeScript")),
@@ -60,7 +60,7 @@ fn input_schema() -> Value {
             "permissions": {
                 "type": "object",
                 "properties": {"read": strings(), "write": strings(), "net": strings()},
-                "description": "whole path of a directory; Python starts in it",
+                "description": "a directory; Python starts in it",
             },
             "skipDangerousPatternCheck": boolean(),
             "enableSampling": boolean(),

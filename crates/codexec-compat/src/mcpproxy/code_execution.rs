@@ -104,6 +104,8 @@ impl McpproxyTools {
         let mut request =
             ExecutionRequest::new(language.unwrap_or(Language::JavaScript), String::new());
         (request.input, request.asked) = (input, asked);
+        request.words.servers = "options.allowed_servers";
+        request.words.directory = None;
         match source {
             CodeSource::Code(code) => request.code = code,
             CodeSource::Script(name) => match self.read_script_file(&name).await? {

@@ -60,7 +60,7 @@ fn retrieve_tools() -> Tool {
         "required": ["query"],
     });
     let description = "Find tools, best first; call them with call_tool, or from code_execution.";
-    let annotations = ToolAnnotations::with_title("Find tools").read_only(true);
+    let annotations = ToolAnnotations::with_title("Find tools").read_only(true).open_world(false);
     tool("retrieve_tools", description, schema, annotations)
 }
 

@@ -24,6 +24,7 @@ const FILES: &[(&str, &str)] = &[
         include_str!("../shim/python/codexec_guest_host_functions.py"),
     ),
     ("host_functions.json", codexec_functions::GUEST_FUNCTIONS),
+    ("codexec_guest_input.py", include_str!("../shim/python/codexec_guest_input.py")),
     ("codexec_guest_mcp.py", include_str!("../shim/python/codexec_guest_mcp.py")),
     ("codexec_guest_pictures.py", include_str!("../shim/python/codexec_guest_pictures.py")),
     ("codexec_guest_attributed.py", include_str!("../shim/python/codexec_guest_attributed.py")),

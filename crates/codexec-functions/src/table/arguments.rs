@@ -14,8 +14,12 @@ const fn integer(name: &'static str, description: &'static str) -> Argument {
     Argument::new(name, ArgumentType::Integer, description)
 }
 
-pub(super) const LANGUAGE: Argument =
-    Argument::new("language", ArgumentType::Language, "default typescript").option("--language");
+pub(super) const LANGUAGE: Argument = Argument::new(
+    "language",
+    ArgumentType::Language,
+    "needed, unless `session` or `script` has one",
+)
+.option("--language");
 pub(super) const CODE: Argument = text("code", "the code to run").option("the code");
 pub(super) const INPUT: Argument =
     Argument::new("input", ArgumentType::Json, "any JSON, `input` in the code").option("--input");
@@ -64,7 +68,7 @@ pub(super) const NARROWING: &[Argument] = &[
 pub(super) const SCRIPT_DRAFT: &[Argument] = &[
     NAME.required(),
     text("description", "what the script is for").expected().option("--description"),
-    LANGUAGE.expected().meaning("default python"),
+    LANGUAGE.expected().meaning("in code, the default is the code's own"),
     CODE.required().meaning("the code to keep"),
     texts("tags", "words to find the script by").option("--tag"),
     texts("packages", "the packages that the code imports").option("--package"),

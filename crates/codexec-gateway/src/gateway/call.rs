@@ -24,7 +24,11 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let server = self.resolve_server(server, allowed)?;
+        let server =
+            self.resolve_server(server, allowed).map_err(|err| match err.server.clone() {
+                Some(server) => err.about(&server, &shorten(tool)),
+                None => err,
+            })?;
         self.call(&server, tool, args, allowed).await
     }
 
@@ -214,19 +218,16 @@ pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> Call
     CallError::new(error.call_code(), format!("server \"{server}\": {error}"))
 }
 
+/// The caller of the gateway adds what to ask for, which depends on the toolset.
 pub(super) fn denied_error(denied: ToolDenied, server: &ServerName, tool: &str) -> CallError {
     let tool = shorten(tool);
     let (code, message) = match denied {
-        ToolDenied::Server => (
-            CallCode::ServerNotAllowed,
-            format!(
-                "server \"{server}\" may not be called; allow it with \"{server}.*\" in allowed_tools"
-            ),
-        ),
-        ToolDenied::Tool => (
-            CallCode::ToolNotAllowed,
-            format!("tool \"{server}.{tool}\" may not be called; add it to allowed_tools"),
-        ),
+        ToolDenied::Server => {
+            (CallCode::ServerNotAllowed, format!("server \"{server}\" may not be called"))
+        }
+        ToolDenied::Tool => {
+            (CallCode::ToolNotAllowed, format!("tool \"{server}.{tool}\" may not be called"))
+        }
     };
     CallError::new(code, message).about(server.as_str(), &tool)
 }

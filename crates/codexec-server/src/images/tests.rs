@@ -41,6 +41,11 @@ fn invalid_images_are_left_out() {
     assert_eq!(push_all([image(ImageType::Gif, b"GIF89a...")]), (1, 0));
     assert_eq!(push_all([image(ImageType::Webp, b"RIFF\0\0\0\0WEBPVP8 ")]), (1, 0));
     assert_eq!(push_all([image(ImageType::Webp, b"RIFF\0\0\0\0WAVEfmt ")]), (0, 1));
+    assert_eq!(push_all([image(ImageType::Wav, b"RIFF\0\0\0\0WAVEfmt ")]), (1, 0));
+    assert_eq!(
+        push_all([image(ImageType::Mp3, b"ID3\x04"), image(ImageType::Ogg, b"OggS")]),
+        (2, 0)
+    );
     assert_eq!(push_all([image(ImageType::Jpeg, PNG)]), (0, 1));
     assert_eq!(push_all([image(ImageType::Png, b"")]), (0, 1));
     let not_base64 = Image { mime: ImageType::Png, base64: "<script>".to_owned() };

@@ -5,13 +5,13 @@ mod exposed;
 mod tools;
 
 use codexec_functions::OwnFunction;
-use codexec_types::Image;
 use rmcp::ErrorData;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value};
 
 pub(super) use self::exposed::{is_tool as is_script, tools as script_tools};
 pub(super) use self::tools::tools;
+use super::media_block;
 use super::pending_call::{CallOutcome, PendingCall};
 use super::tool_request::ToolRequest;
 use crate::own::{OwnFunctionError, OwnFunctionResult};
@@ -70,7 +70,7 @@ fn result(owned: Result<OwnFunctionResult, OwnFunctionError>) -> CallToolResult 
     match owned {
         Ok(OwnFunctionResult { value, images, is_failure }) => {
             let mut content = vec![ContentBlock::text(value.to_string())];
-            content.extend(images.into_iter().map(image_block));
+            content.extend(images.into_iter().map(media_block));
             match is_failure {
                 true => CallToolResult::error(content),
                 false => CallToolResult::success(content),
@@ -81,8 +81,4 @@ fn result(owned: Result<OwnFunctionResult, OwnFunctionError>) -> CallToolResult 
             CallToolResult::error(vec![ContentBlock::text(error.value().to_string())])
         }
     }
-}
-
-fn image_block(image: Image) -> ContentBlock {
-    ContentBlock::image(image.base64, image.mime.name())
 }

@@ -16,6 +16,7 @@ use super::pending_call::{CallOutcome, PendingCall};
 use super::raw_result::is_modern;
 use super::tool_request::ToolRequest;
 use super::tool_result;
+use crate::denial::explain_settings;
 use crate::{App, Connection, ToolReply};
 
 /// The list may change. Clients that are notified need not list again before that.
@@ -96,7 +97,7 @@ fn to_outcome(name: &str, called: Result<Value, CallError>) -> CallOutcome {
 pub fn error_outcome(error: &CallError) -> CallOutcome {
     let code = serde_json::to_value(error.code).unwrap_or_default();
     let code = code.as_str().unwrap_or("ERROR");
-    let text = format!("{code}: {}", error.message);
+    let text = format!("{code}: {}", explain_settings(error.clone()).message);
     CallOutcome::own(tool_result(ToolReply::error(text)))
 }
 

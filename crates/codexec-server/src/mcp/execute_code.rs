@@ -2,6 +2,7 @@ use rmcp::model::{CallToolResult, MetaObject};
 use serde_json::{Map, Value, json};
 
 use super::pending_call::{CallOutcome, PendingCall};
+use super::resource::link_files;
 use super::tool_request::ToolRequest;
 use super::tool_result;
 use crate::fields::Fields;
@@ -22,6 +23,7 @@ fn result(
     match executed {
         Ok(execution) => {
             let mut result = tool_result(render_reply(&execution, budget));
+            result.content.extend(link_files(&execution));
             result.meta = Some(execution_meta(&execution));
             result
         }

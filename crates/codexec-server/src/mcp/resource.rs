@@ -3,19 +3,27 @@
 mod media_type;
 mod uri;
 
+use std::path::Path;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codexec_store::{ExecutionRecord, ReadScope, StoreError};
-use codexec_types::ExecutionId;
+use codexec_types::{Artifact, ExecutionId};
 use rmcp::ErrorData;
-use rmcp::model::{ReadResourceResponse, ReadResourceResult, ResourceContents, ResourceTemplate};
+use rmcp::model::{
+    ContentBlock, ReadResourceResponse, ReadResourceResult, Resource, ResourceContents,
+    ResourceTemplate,
+};
 use serde_json::{Value, json};
 
 use self::uri::{PREFIX, ResourceTarget};
-use crate::Records;
 use crate::artifact_files::{self, ArtifactError, ArtifactFile};
-use crate::escaped_text::escape_json;
+use crate::escaped_text::{escape_json, escape_name};
 use crate::reply::full_text;
+use crate::{FinishedExecution, Records};
+
+/// Maximum number of links in a reply; the list of artifacts has all files.
+const MAX_LINKS: usize = 10;
 
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
@@ -28,6 +36,26 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
         ResourceTemplate::new(format!("{PREFIX}{{id}}/artifacts/{{+path}}"), "artifact")
             .with_description("One of the files kept"),
     ]
+}
+
+/// Returns links to the files that an execution has left. Files in a directory of the user's have
+/// no resource: they are there.
+pub fn link_files(execution: &FinishedExecution) -> Vec<ContentBlock> {
+    if execution.working_dir.is_some() {
+        return Vec::new();
+    }
+    let changes = &execution.changes;
+    let files = changes.created.iter().chain(&changes.modified).take(MAX_LINKS);
+    files.map(|file| link_file(&execution.id, file)).collect()
+}
+
+fn link_file(id: &ExecutionId, file: &Artifact) -> ContentBlock {
+    let path = Path::new(&file.path);
+    let media_type = path.file_name().map(media_type::from_name).unwrap_or_default();
+    let link = Resource::new(uri::artifact_uri(id, path), escape_name(&file.path));
+    let mut link = link.with_size(file.bytes);
+    link.mime_type = media_type.mime.map(str::to_owned);
+    ContentBlock::resource_link(link)
 }
 
 /// Reads a resource of an execution that the scope includes.

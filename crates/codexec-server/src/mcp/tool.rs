@@ -59,14 +59,15 @@ fn search_tools() -> Tool {
         "search_tools",
         description,
         schema,
-        ToolAnnotations::with_title("Search tools").read_only(true),
+        ToolAnnotations::with_title("Search tools").read_only(true).open_world(false),
     )
 }
 
 fn health() -> Tool {
     let schema = json!({"type": "object"});
     let description = "Sandbox, servers and load.";
-    tool("health", description, schema, ToolAnnotations::with_title("Health").read_only(true))
+    let annotations = ToolAnnotations::with_title("Health").read_only(true).open_world(false);
+    tool("health", description, schema, annotations)
 }
 
 /// Builds a tool. Without `anthropic/alwaysLoad`, Claude Code hides the few tools behind its

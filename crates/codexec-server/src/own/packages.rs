@@ -24,7 +24,8 @@ impl App {
     ) -> Result<Value, OwnFunctionError> {
         let text = fields.required_text("package")?;
         let (session, language) = self.read_package_target(fields, client)?;
-        let language = check_installable(language)?;
+        let own = || calling_execution(client).map(|execution| execution.language);
+        let language = check_installable(language.or_else(own))?;
         let execution = calling_execution(client).filter(|_| session.is_none());
         if let Some(execution) = execution.filter(|one| one.language != language) {
             return Err(OwnFunctionError::invalid(format!(

@@ -45,11 +45,13 @@ impl App {
                 return Err(OwnFunctionError::invalid(message));
             }
         }
-        request.language = language.unwrap_or(Language::TypeScript);
-        if let Some(handle) = session {
-            let dir = request.working_dir.take();
-            let found = self.session_for(&handle, language, dir, client).await?;
-            bind_to_session(&mut request, found, language)?;
+        match session {
+            Some(handle) => {
+                let dir = request.working_dir.take();
+                let found = self.session_for(&handle, language, dir, client).await?;
+                bind_to_session(&mut request, found, language)?;
+            }
+            None => request.language = language.ok_or_else(missing_language)?,
         }
         Ok(self.execute(request, client).await?)
     }
@@ -192,7 +194,7 @@ impl App {
             return Ok(self.sessions.find(handle, client)?);
         }
         let replaces = self.sessions.check_new_name(handle, client)?;
-        let language = language.unwrap_or(Language::TypeScript);
+        let language = language.ok_or_else(missing_language)?;
         let name = Some(handle.to_owned());
         self.open_session(SessionRequest { language, name, working_dir, replaces }, client).await
     }
@@ -261,6 +263,24 @@ fn read_common_fields(
     let tool_calls = calls.and_then(|calls| u32::try_from(calls).ok());
     request.asked = RequestedLimits { wall, tool_calls, allowed_tools, allowed_servers };
     Ok(())
+}
+
+/// Returns the language that is named or, inside code, the code's own.
+pub(super) fn language_or_own(
+    named: Option<Language>,
+    client: &Client,
+) -> Result<Language, FieldError> {
+    let own = || client.outer.as_ref().map(|outer| outer.packages.language);
+    named.or_else(own).ok_or_else(missing_language)
+}
+
+/// Code does not tell its language, and in the wrong one it may even run.
+fn missing_language() -> FieldError {
+    FieldError::Invalid {
+        field: "language".to_owned(),
+        problem: "it is missing".to_owned(),
+        allowed: format!("it must be one of {}", Language::ALL.map(Language::name).join(", ")),
+    }
 }
 
 pub(super) fn read_language(fields: &mut Fields) -> Result<Option<Language>, FieldError> {

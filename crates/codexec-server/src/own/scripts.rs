@@ -3,7 +3,7 @@ use codexec_types::{Grant, Language};
 use serde_json::{Value, json};
 
 use super::OwnFunctionError;
-use super::running::{read_language, read_version};
+use super::running::{language_or_own, read_language, read_version};
 use crate::fields::Fields;
 use crate::{App, Client};
 
@@ -20,10 +20,11 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnFunctionError> {
-        let draft = ScriptDraft {
+        let named = read_language(&mut fields)?;
+        let mut draft = ScriptDraft {
             name: fields.required_text("name")?,
             description: fields.text("description")?.unwrap_or_default(),
-            language: read_language(&mut fields)?.unwrap_or(Language::Python),
+            language: named.unwrap_or(Language::Python),
             code: fields.required_text("code")?,
             tags: fields.texts("tags")?.unwrap_or_default(),
             packages: fields.texts("packages")?.unwrap_or_default(),
@@ -33,6 +34,7 @@ impl App {
             expose: fields.boolean("expose")?.unwrap_or(false),
         };
         fields.finish()?;
+        draft.language = language_or_own(named, client)?;
         if draft.expose && !client.may(Grant::ExposeScripts) {
             let what = "expose: code may not make a script a tool of the client's";
             return Err(OwnFunctionError::needs_grant(Grant::ExposeScripts, what));

@@ -8,7 +8,7 @@ use codexec_types::{FileChanges, Grant, Language, SessionId, format_rfc3339};
 use serde_json::{Value, json};
 
 use super::OwnFunctionError;
-use super::running::read_language;
+use super::running::{language_or_own, read_language};
 use crate::escaped_text::escape_name;
 use crate::execute::random_bits;
 use crate::fields::Fields;
@@ -43,10 +43,11 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnFunctionError> {
-        let language = read_language(&mut fields)?.unwrap_or(Language::Python);
+        let named = read_language(&mut fields)?;
         let name = fields.text("name")?;
         let working_dir = fields.text("working_dir")?.map(PathBuf::from);
         fields.finish()?;
+        let language = language_or_own(named, client)?;
         let new = SessionRequest { language, name, working_dir, replaces: None };
         let session = self.open_session(new, client).await?;
         Ok(session_entry(&session))

@@ -75,6 +75,12 @@ fn add_details(value: &mut Value, execution: &FinishedExecution) {
     if let Some(code) = execution.outcome.code() {
         fields.insert("error_code".to_owned(), code.into());
     }
+    // The text of an error has its hint.
+    if let (Outcome::Exited { .. } | Outcome::Returned(_), Some(hint)) =
+        (&execution.outcome, &execution.hint)
+    {
+        fields.insert("hint".to_owned(), json!(hint));
+    }
     if !execution.limits_met.is_empty() {
         let met: Vec<&str> = execution.limits_met.iter().map(|limit| limit.code()).collect();
         fields.insert("limits_met".to_owned(), json!(met));

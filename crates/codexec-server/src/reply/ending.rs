@@ -8,10 +8,11 @@ use crate::FinishedExecution;
 
 /// Describes the outcome and what to do about it, without its code.
 pub fn explain_outcome(execution: &FinishedExecution) -> String {
+    let hint = execution.hint.as_ref().map(|hint| format!("; {hint}")).unwrap_or_default();
     match &execution.outcome {
         Outcome::Returned(_) => "it returned".to_owned(),
-        Outcome::Threw(thrown) => describe_thrown(thrown),
-        Outcome::Exited { code } => format!("the program ended with exit code {code}"),
+        Outcome::Threw(thrown) => describe_thrown(thrown, &hint),
+        Outcome::Exited { code } => format!("the program ended with exit code {code}{hint}"),
         Outcome::Stopped(Limit::Wall) => format!(
             "stopped after {} ms; do less, or ask for more with timeout_ms",
             execution.limits.wall.as_millis()
@@ -53,8 +54,12 @@ pub(super) fn describe_limit(limit: Limit, limits: Limits) -> String {
     }
 }
 
-fn describe_thrown(thrown: &Thrown) -> String {
-    let mut text = thrown.message.clone();
+fn describe_thrown(thrown: &Thrown, hint: &str) -> String {
+    let mut text = format!("{}{hint}", thrown.message);
+    if let Some(frames) = python_frames(thrown) {
+        let _ = write!(text, "\n{frames}");
+        return text;
+    }
     if let Some(at) = thrown.at {
         let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);
     }
@@ -62,6 +67,14 @@ fn describe_thrown(thrown: &Thrown) -> String {
         let _ = write!(text, "\n{}", stack.trim_end());
     }
     text
+}
+
+/// Returns a Python traceback without its first line and without the message, which is its end. The
+/// frames have the position.
+fn python_frames(thrown: &Thrown) -> Option<&str> {
+    let stack = thrown.stack.as_deref()?.trim_end();
+    let frames = stack.strip_prefix("Traceback (most recent call last):\n")?;
+    Some(frames.strip_suffix(thrown.message.trim_end())?.trim_end_matches('\n'))
 }
 
 /// Names the signals that usually kill programs.

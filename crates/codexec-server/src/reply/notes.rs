@@ -15,12 +15,16 @@ const NOT_WRITTEN_LINES: usize = 5;
 /// Formats the notes: empty, or sections with a heading each.
 pub fn render(execution: &FinishedExecution) -> String {
     let (changes, uri) = (&execution.changes, resource_uri(execution));
-    let mut lines = artifacts("[artifacts]", changes, &uri);
+    let mut lines = artifacts("[artifacts]", changes);
     if let Some(between) = &changes.between_cells {
-        lines.extend(artifacts("[artifacts written between the cells]", between, &uri));
+        lines.extend(artifacts("[artifacts written between the cells]", between));
     }
     if let Some(nested) = &changes.nested {
-        lines.extend(artifacts("[artifacts of code that this code ran]", nested, &uri));
+        lines.extend(artifacts("[artifacts of code that this code ran]", nested));
+    }
+    // The id is worth its tokens where there is something to look up.
+    if let Some(heading) = lines.first_mut() {
+        heading.push_str(&format!(" {uri}/artifacts"));
     }
     if !execution.limits_met.is_empty() {
         lines.push("[limits]".to_owned());
@@ -29,6 +33,9 @@ pub fn render(execution: &FinishedExecution) -> String {
         }
     }
     lines.extend(foreign_group(execution));
+    if let (Outcome::Returned(_), Some(hint)) = (&execution.outcome, &execution.hint) {
+        lines.extend(["[hint]".to_owned(), hint.clone()]);
+    }
     lines.extend(session(execution));
     let left_out = execution.images.left_out;
     if left_out > 0 {
@@ -98,7 +105,7 @@ pub(super) fn image_count(execution: &FinishedExecution) -> String {
     }
 }
 
-fn artifacts(heading: &str, changes: &FileChanges, uri: &str) -> Vec<String> {
+fn artifacts(heading: &str, changes: &FileChanges) -> Vec<String> {
     let sized = |verb: &'static str| {
         move |file: &codexec_types::Artifact| {
             format!("{verb} {} ({} bytes)", escape_name(&file.path), group_digits(file.bytes))
@@ -134,7 +141,7 @@ fn artifacts(heading: &str, changes: &FileChanges, uri: &str) -> Vec<String> {
     let omitted = (file_count - file_lines) + (other_count - not_written_lines);
     let omitted = changes.left_out.saturating_add(omitted as u64);
     if omitted > 0 {
-        lines.push(format!("... and {omitted} more: {uri}/artifacts"));
+        lines.push(format!("... and {omitted} more"));
     }
     lines
 }

@@ -28,6 +28,8 @@ fn execution(output: &str, outcome: Outcome) -> FinishedExecution {
         limits_met: Vec::new(),
         usage: Usage::default(),
         duration: Duration::ZERO,
+        working_dir: None,
+        hint: None,
     }
 }
 
@@ -96,7 +98,7 @@ fn changed() -> FileChanges {
     }
 }
 
-const CHANGED: &str = "[artifacts]\n\
+const CHANGED: &str = "[artifacts] codexec://executions/exec_00000000000000000000000000000001/artifacts\n\
     created plot.png (12,345 bytes)\n\
     created a\\nb\\u{202e}.txt (0 bytes)\n\
     modified data.csv (1,234,567 bytes)\n\
@@ -134,7 +136,9 @@ fn notes_follow_output_and_value() {
     let mut late = with("", returned("null"));
     late.changes.between_cells = Some(Box::new(changed()));
     let between = CHANGED.replace("[artifacts]", "[artifacts written between the cells]");
-    check_whole(&late, &format!("{CHANGED}\n{between}"));
+    let (heading, files) = between.split_once('\n').expect("a heading");
+    let heading = heading.split_once(" codexec:").expect("an address").0;
+    check_whole(&late, &format!("{CHANGED}\n{heading}\n{files}"));
     late.changes =
         FileChanges { between_cells: late.changes.between_cells, ..FileChanges::default() };
     check_whole(&late, &between);
@@ -154,15 +158,14 @@ fn many_files_are_counted_and_the_reply_tells_where_they_are() {
     let told = lines(&many);
     assert_eq!(told.len(), 22);
     assert_eq!(told[20], "created f19 (1 bytes)");
-    let rest = "codexec://executions/exec_00000000000000000000000000000001/artifacts";
-    assert_eq!(told[21], format!("... and 10 more: {rest}"));
+    assert_eq!(told[21], "... and 10 more");
     // Files that were held back are listed all the same.
     many.changes.held_back = (0..7).map(|n| not_written(&format!(".hook{n}"))).collect();
     many.changes.left_out = 100;
     let told = lines(&many);
     assert_eq!(told.len(), 22);
     assert!(told[16].starts_with("held back .hook0: "), "{told:?}");
-    assert_eq!(told[21], format!("... and 117 more: {rest}"));
+    assert_eq!(told[21], "... and 117 more");
     // A short list is complete, whatever it consists of.
     many.changes = FileChanges::default();
     many.changes.held_back = (0..20).map(|n| not_written(&format!(".hook{n}"))).collect();
@@ -250,4 +253,27 @@ fn a_new_session_and_nested_changes_are_told() {
     let nested = CHANGED.replace("[artifacts]", "[artifacts of code that this code ran]");
     told.changes.nested = Some(Box::new(changed()));
     check_whole(&told, &format!("{nested}\n{new}"));
+}
+
+#[test]
+fn a_traceback_is_told_once_and_a_hint_follows_the_message() {
+    let thrown = Thrown {
+        code: ThrownCode::RuntimeError,
+        message: "ModuleNotFoundError: No module named 'x'".to_owned(),
+        at: Some(Position { line: 1, column: 1 }),
+        stack: Some(
+            "Traceback (most recent call last):\n  File \"main.py\", line 1, in <module>\n    \
+             import x\nModuleNotFoundError: No module named 'x'\n"
+                .to_owned(),
+        ),
+    };
+    let mut told = execution("", Outcome::Threw(thrown));
+    told.hint = Some("install it".to_owned());
+    let expected = "RUNTIME_ERROR: ModuleNotFoundError: No module named 'x'; install it\n  File \
+                    \"main.py\", line 1, in <module>\n    import x";
+    check_whole(&told, expected);
+    told.outcome = Outcome::Exited { code: 6 };
+    check_whole(&told, "NONZERO_EXIT: the program ended with exit code 6; install it");
+    told.outcome = returned("1");
+    check_whole(&told, "1\n[hint]\ninstall it");
 }

@@ -40,6 +40,15 @@ async fn a_directory_is_resolved_to_its_real_path() {
         assert_eq!((found.device, found.inode), (about.dev(), about.ino()));
         assert_eq!((found.uid, found.gid), (about.uid(), about.gid()));
     }
+    // `~` is the user's home directory.
+    let files = WorkingDirPolicy { home: Some(dir.root.clone()), ..dir.files.clone() };
+    for (written, expected) in [("~", ""), ("~/", ""), ("~/sub", "sub"), ("~/link/", "sub")] {
+        let found = resolve_dir(written.into(), &files).await.expect("found");
+        assert_eq!(found.path, dir.root.join(expected), "{written}");
+    }
+    for written in ["~ann", "sub/~", "~ann/sub"] {
+        resolve_dir(written.into(), &files).await.expect_err("not absolute");
+    }
     // The policy checks the real path that a link leads to.
     let away = resolve_dir(dir.root.join("away"), &dir.files).await.expect("found");
     assert_eq!(away.path, Path::new("/etc"));
@@ -50,7 +59,7 @@ async fn every_failure_names_the_field_and_what_to_do() {
     let dir = TestDir::new();
     for path in ["", "sub", "~/sub", "~", ".", "file:///tmp"] {
         let expected = format!(
-            "INVALID_ARGS working_dir: \"{path}\" is not an absolute path; write it from `/` on"
+            "INVALID_ARGS working_dir: \"{path}\" is not an absolute path; write it from `/` or `~/` on"
         );
         assert_eq!(dir.refused(path).await, expected);
     }
@@ -99,8 +108,8 @@ async fn missing_directories_that_are_not_allowed_are_not_revealed() {
     let dir = TestDir::new();
     for path in ["/etc/nowhere", "/etc/hostname", "/nowhere"] {
         let expected = format!(
-            "WORKING_DIR_NOT_ALLOWED working_dir: {path} is not allowed; allowed are ROOT \
-             (`files.allowed` in config.toml)"
+            "WORKING_DIR_NOT_ALLOWED working_dir: {path} is not allowed; allowed: ROOT and \
+             below; the user can add it to `allowed` under [files] in config.toml"
         );
         assert_eq!(dir.refused(path).await, expected);
     }

@@ -111,8 +111,8 @@ fn a_working_dir_has_to_be_allowed() {
         &with_files(),
         in_dir(Language::Python, "/opt"),
         "WORKING_DIR_NOT_ALLOWED",
-        "working_dir: /opt is not allowed; allowed are /home/ann/work, /srv (`files.allowed` in \
-         config.toml)",
+        "working_dir: /opt is not allowed; allowed: /home/ann/work, /srv and below; the user can \
+         add it to `allowed` under [files] in config.toml",
     );
     for path in ["/home/ann/.ssh", "/home/ann/.ssh/keys", "/home/ann"] {
         dir_refused(
@@ -127,7 +127,8 @@ fn a_working_dir_has_to_be_allowed() {
         &none,
         in_dir(Language::Node, "/srv"),
         "WORKING_DIR_NOT_ALLOWED",
-        "working_dir: /srv is not allowed: `files.allowed` in config.toml is empty",
+        "working_dir: /srv is not allowed; no directory is; the user can add it to `allowed` \
+         under [files] in config.toml",
     );
 }
 

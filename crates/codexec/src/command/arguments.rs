@@ -39,6 +39,10 @@ pub(super) fn read_code_from_stdin(ways: &str) -> anyhow::Result<String> {
 
 /// Makes the directory absolute and resolves links.
 pub(super) fn absolute_dir(dir: &Path) -> anyhow::Result<PathBuf> {
+    // A `~` that the shell has left alone; the server expands it.
+    if dir.starts_with("~") {
+        return Ok(dir.to_owned());
+    }
     let absolute = std::path::absolute(dir).with_context(|| dir.display().to_string());
     let absolute = absolute.context("--working-dir")?;
     match absolute.canonicalize() {

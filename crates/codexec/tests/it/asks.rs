@@ -154,4 +154,14 @@ fn ord_5_progress_counts_as_output_and_the_last_word_is_told() {
     assert_eq!(said.fine(), "1");
     assert_eq!(told.last().map(String::as_str), Some("step 1999"));
     assert!(told.len() < 500, "{} messages", told.len());
+    // Lines that code prints are told as well, the last ones always.
+    let (said, told) = watched(&mut client, "console.log('one\\ntwo'); console.log('three')");
+    assert_eq!(said.fine(), "one\ntwo\nthree");
+    let lines: Vec<&str> = told.iter().flat_map(|message| message.lines()).collect();
+    assert_eq!(lines, ["one", "two", "three"]);
+    let flood = "for (let i = 0; i < 5000; i++) console.log('x'.repeat(300), i); progress('end')";
+    let (said, told) = watched(&mut client, flood);
+    said.fine();
+    assert!(told.iter().all(|message| message.len() <= 5_000), "{told:?}");
+    assert!(told.last().is_some_and(|last| last.ends_with("end")), "{told:?}");
 }

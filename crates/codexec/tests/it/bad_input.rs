@@ -39,7 +39,7 @@ fn invalid_args(id: &Value, text: &str) -> Value {
 /// `tools/call` of `execute_code` with this text where its code should be, quotes included.
 fn call_line(id: u64, code: &[u8]) -> Vec<u8> {
     let head = format!(
-        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"execute_code","arguments":{{"code":"#
+        r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{"name":"execute_code","arguments":{{"language":"typescript","code":"#
     );
     [head.as_bytes(), code, b"}}}"].concat()
 }
@@ -182,10 +182,10 @@ fn a_working_dir_is_named_whole_and_is_there() {
         assert_eq!(said, ToolText { text: expected.to_owned(), is_error: true });
         client.ping();
     };
-    for path in ["", "src", "~", "~/x", "."] {
+    for path in ["", "src", "~ann", "~ann/x", "."] {
         let expected = format!(
             "INVALID_ARGS: working_dir: \"{path}\" is not an absolute path; write it from \
-             `/` on"
+             `/` or `~/` on"
         );
         check(path, &expected);
     }
@@ -199,8 +199,8 @@ fn a_working_dir_is_named_whole_and_is_there() {
         check(
             path,
             &format!(
-                "WORKING_DIR_NOT_ALLOWED: working_dir: {path} is not allowed: `files.allowed` in \
-                 config.toml is empty"
+                "WORKING_DIR_NOT_ALLOWED: working_dir: {path} is not allowed; no directory is; \
+                 the user can add it to `allowed` under [files] in config.toml"
             ),
         );
     }
@@ -240,7 +240,7 @@ fn the_ends_of_every_range_are_allowed() {
         json!({"code": "42", "max_tool_calls": 0}),
         json!({"code": "42", "max_tool_calls": 1_000}),
         json!({"code": "42", "allowed_tools": [], "allowed_servers": []}),
-        json!({"code": "42", "language": null, "timeout_ms": null, "allowed_tools": null}),
+        json!({"code": "42", "input": null, "timeout_ms": null, "allowed_tools": null}),
         json!({"code": "42", "language": "js"}),
     ] {
         assert_eq!(client.call("execute_code", &arguments).fine(), "42", "{arguments}");

@@ -325,8 +325,8 @@ fn allowed_tools_and_max_tool_calls_hold() {
     assert_eq!(run(&["--allowed-tools", "mcp__b__*"], list), fine(r#"["b"]"#));
     assert_eq!(run(&["--allowed-tools", ""], list), fine("[]"));
     let first = |ran: Ran| (ran.code, ran.stderr.lines().next().unwrap_or_default().to_owned());
-    let denied = "SERVER_NOT_ALLOWED: server \"b\" may not be called; allow it with \"b.*\" in \
-                  --allowed-tools";
+    let denied =
+        "SERVER_NOT_ALLOWED: server \"b\" may not be called; add \"b.who\" to --allowed-tools";
     let ran = run(&["--allowed-tools", "a.*"], "await tools.b.who()");
     assert_eq!(first(ran), (Some(1), denied.to_owned()));
     let twice = "await tools.a.who(); (await tools.a.who()).name";

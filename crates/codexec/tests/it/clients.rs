@@ -104,19 +104,19 @@ fn check_inspector(era: &'static str, version: &str) {
 
     let code = "return [6 * 7, typeof tools];";
     assert_eq!(
-        inspector.call(&json!({"code": code})),
+        inspector.call(&json!({"language": "typescript", "code": code})),
         (Some(0), json!([text("[42,\"object\"]"), false]))
     );
     // Five is the inspector's way to say that the tool said `isError`.
     assert_eq!(
-        inspector.call(&json!({"code": "throw new Error('no')"})),
+        inspector.call(&json!({"language": "typescript", "code": "throw new Error('no')"})),
         (
             Some(5),
             json!([text("RUNTIME_ERROR: no\n  at line 1, column 11\nat <main> (1:11)"), true])
         )
     );
     assert_eq!(
-        inspector.call(&json!({"code": "1", "colour": "red"})),
+        inspector.call(&json!({"language": "typescript", "code": "1", "colour": "red"})),
         (
             Some(5),
             json!([

@@ -52,6 +52,7 @@ impl DataClient {
 
 fn blocks(content: &Value) -> Value {
     let blocks = content.as_array().expect("content").iter();
+    let blocks = blocks.filter(|block| block["type"] != "resource_link");
     let shown = blocks.map(|block| match block["type"].as_str() {
         Some("text") => block["text"].clone(),
         Some("image") => {

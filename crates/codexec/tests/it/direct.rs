@@ -196,7 +196,8 @@ fn what_the_settings_do_not_allow_is_neither_listed_nor_called() {
     let list = us.request("tools/list", &json!({}));
     assert_eq!(list["result"]["tools"].as_array().map(Vec::len), Some(1), "{list}");
     let denied = us.call("s__strict", &json!({"n": 1})).failed();
-    let sorry = "TOOL_NOT_ALLOWED: tool \"s.strict\" may not be called; add it to allowed_tools";
+    let sorry = "TOOL_NOT_ALLOWED: tool \"s.strict\" may not be called; the user's settings do not \
+                 allow it (`allowed` under [tools] in config.toml)";
     assert_eq!(denied, sorry);
 }
 
@@ -266,7 +267,11 @@ fn toolsets_are_joined_in_one_order_and_known_by_name() {
         let servers = json!({"s": scripted()});
         let mut us = Speaker::start(&servers, Legacy, json!({}), named);
         assert_eq!(us.names()[..4], ["execute_code", "search_tools", "health", "s__give"]);
-        assert_eq!(us.call("execute_code", json!({"code": "6 * 7"}))["content"][0]["text"], "42");
+        assert_eq!(
+            us.call("execute_code", json!({"language": "typescript", "code": "6 * 7"}))["content"]
+                [0]["text"],
+            "42"
+        );
         assert_eq!(us.call("s__dot_ted", json!({}))["structuredContent"], "dot.ted");
     }
     for named in [

@@ -59,6 +59,47 @@ impl Project {
 }
 
 #[test]
+fn a_directory_may_begin_with_the_home_and_has_its_own_path_in_every_language() {
+    let home = tempfile::tempdir().expect("a directory");
+    let home_path = fs::canonicalize(home.path()).expect("a path");
+    let project = home_path.join("project");
+    fs::create_dir(&project).expect("made");
+    fs::write(project.join("data"), "x").expect("written");
+    let config = home_path.join("config.toml");
+    fs::write(&config, "[files]\nallowed = ['~/project']\n").expect("written");
+    let mut client = Client::with(&json!({}), |command| {
+        command.env("HOME", &home_path).arg("--config").arg(&config);
+    });
+    let mut run = |language: &str, dir: &str, code: &str| {
+        let call = json!({"language": language, "code": code, "working_dir": dir});
+        client.call("execute_code", &call)
+    };
+    let data = project.join("data").display().to_string();
+    for (language, code) in [
+        ("python", format!("open('{data}').read() + open('data').read()")),
+        ("bash", format!("cat '{data}' data")),
+        (
+            "node",
+            format!(
+                "require('fs').readFileSync('{data}', 'utf8') + require('fs').readFileSync('data')"
+            ),
+        ),
+    ] {
+        assert_eq!(run(language, "~/project", &code).fine(), "xx", "{language}");
+    }
+    let said = run("python", "~/project/", "open('other.csv')").failed();
+    let hint = format!("; of the user's files, code sees only what is below {}", project.display());
+    assert!(said.lines().next().is_some_and(|line| line.ends_with(&hint)), "{said}");
+    let expected = format!(
+        "WORKING_DIR_NOT_ALLOWED: working_dir: {}/other is not allowed; allowed: {} and below; the \
+         user can add it to `allowed` under [files] in config.toml",
+        home_path.display(),
+        project.display()
+    );
+    assert_eq!(run("bash", "~/other", "1").failed(), expected);
+}
+
+#[test]
 fn what_changed_is_told_with_sizes() {
     let mut project = Project::new("");
     project.write("deep/kept", "same");

@@ -204,7 +204,7 @@ fn a_directory_that_may_not_be_worked_in_is_refused_by_name() {
     };
     let not_allowed = |path: &str| {
         format!(
-            "WORKING_DIR_NOT_ALLOWED: working_dir: {path} is not allowed; allowed are {project} (`files.allowed` in config.toml)"
+            "WORKING_DIR_NOT_ALLOWED: working_dir: {path} is not allowed; allowed: {project} and below; the user can add it to `allowed` under [files] in config.toml"
         )
     };
     let cases = [

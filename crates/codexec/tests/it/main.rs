@@ -27,6 +27,7 @@ mod interpreters;
 mod kept_workers;
 mod leaks;
 mod limits;
+mod mistakes;
 mod ordinary;
 mod packages;
 mod planted;

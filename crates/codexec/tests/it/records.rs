@@ -61,12 +61,15 @@ fn ses_7_what_code_starts_can_do_no_more_than_the_code() {
 #[test]
 fn ses_7_nobody_else_finds_a_session() {
     let mut client = Client::start(&json!({}));
-    let call = json!({"session": "mine", "code": "let secret = 7; secret"});
+    let call = json!({
+        "session": "mine", "language": "typescript", "code": "let secret = 7; secret",
+    });
     assert_eq!(client.call("execute_code", &call).fine(), "7");
     // Another server of the same user has sessions of its own, whatever their names.
     let mut other = Client::sharing(client.home.path(), |_| {});
     other.shake_hands();
-    let said = other.call("execute_code", &json!({"session": "mine", "code": "secret"})).failed();
+    let call = json!({"session": "mine", "language": "typescript", "code": "secret"});
+    let said = other.call("execute_code", &call).failed();
     assert!(said.contains("secret is not defined"), "{said}");
     let made_up = json!({"session": "sess_00000000000000000000000000000000", "code": "1"});
     let said = client.call("execute_code", &made_up).failed();

@@ -174,8 +174,18 @@ impl Client {
         stdin.flush().expect("the server reads");
     }
 
-    /// Sends a request and returns its id at once.
+    /// Sends a request and returns its id at once. Code without a language is TypeScript.
     pub(crate) fn send(&mut self, method: &str, params: &Value) -> u64 {
+        let mut params = params.clone();
+        let has = |field: &str| params["arguments"].get(field).is_some();
+        if params["name"] == "execute_code" && has("code") && !has("language") && !has("session") {
+            params["arguments"]["language"] = json!("typescript");
+        }
+        self.send_as_is(method, &params)
+    }
+
+    /// Sends a request without a change.
+    pub(crate) fn send_as_is(&mut self, method: &str, params: &Value) -> u64 {
         let id = self.next_id;
         self.next_id += 1;
         self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
@@ -247,12 +257,14 @@ impl Client {
         })
     }
 
+    /// The text has no address of artifacts: the id in it is another one each time.
     pub(crate) fn wait_call(&mut self, id: u64) -> ToolText {
         let reply = self.wait(id);
         let result = &reply["result"];
         let text = result["content"][0]["text"].as_str();
+        let text = text.unwrap_or_else(|| panic!("no text in {reply}"));
         ToolText {
-            text: text.unwrap_or_else(|| panic!("no text in {reply}")).to_owned(),
+            text: without_ids(text).replace(" codexec://executions/exec_../artifacts", ""),
             is_error: result["isError"].as_bool().unwrap_or(false),
         }
     }
@@ -316,6 +328,21 @@ impl ToolText {
         assert!(self.is_error, "{}", self.text);
         self.text
     }
+}
+
+/// The text with `exec_..` instead of the ids in addresses of artifacts.
+pub(crate) fn without_ids(text: &str) -> String {
+    const START: &str = "codexec://executions/exec_";
+    let mut parts = text.split(START);
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let hex = part.bytes().take_while(u8::is_ascii_hexdigit).count();
+        let (id, rest) = part.split_at(hex);
+        short.push_str(START);
+        short.push_str(if rest.starts_with("/artifacts") { ".." } else { id });
+        short.push_str(rest);
+    }
+    short
 }
 
 /// The processes below `pid`, all generations.

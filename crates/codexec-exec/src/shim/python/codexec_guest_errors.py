@@ -106,6 +106,10 @@ def _keep_own_frames(summary, seen):
         summary.stack[:] = [frame for frame in summary.stack if _is_own(frame.filename)]
     _keep_own_frames(summary.__cause__, seen)
     _keep_own_frames(summary.__context__, seen)
+    # An error that a library has handled itself says nothing about the program.
+    context = summary.__context__
+    if context is not None and not (context.stack or context.__cause__ or context.__context__):
+        summary.__context__ = None
     for inner in getattr(summary, "exceptions", None) or ():
         _keep_own_frames(inner, seen)
 

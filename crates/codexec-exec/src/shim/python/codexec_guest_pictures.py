@@ -1,9 +1,12 @@
-"""Pictures that a program shows: matplotlib figures, PIL images, files, bytes, data URLs."""
+"""Pictures and recordings that a program shows: matplotlib figures, PIL images, files, bytes, data
+URLs, and the blocks that tools return."""
 
 import os
 import re
 import sys
+from binascii import Error as NotBase64
 from binascii import a2b_base64, b2a_base64
+from collections.abc import Mapping
 from io import BytesIO
 from math import sqrt
 from codexec_guest_wire import encode_json
@@ -12,7 +15,7 @@ MAX_PICTURES = 10
 MAX_PICTURE_BYTES = 5 << 20
 TRIES_TO_SHRINK = 4
 
-_data_url = re.compile(r"data:image/[a-z]+;base64,", re.IGNORECASE)
+_data_url = re.compile(r"data:(?:image|audio)/[a-z+-]+;base64,", re.IGNORECASE)
 
 
 def mime_of(data):
@@ -26,6 +29,40 @@ def mime_of(data):
     if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
         return "image/webp"
     return None
+
+
+def _audio_mime_of(data):
+    if data[:4] == b"RIFF" and data[8:12] == b"WAVE":
+        return "audio/wav"
+    if data[:3] == b"ID3" or data[:2] in (b"\xff\xfb", b"\xff\xf3", b"\xff\xf2"):
+        return "audio/mpeg"
+    if data[:4] == b"OggS":
+        return "audio/ogg"
+    return "audio/flac" if data[:4] == b"fLaC" else None
+
+
+def _block_data(value):
+    """Returns the kind and the base64 text of a block with a picture or a recording, or None: as
+    tools return it, or the contents of a resource."""
+    if not isinstance(value, Mapping):
+        return None
+    kind = value.get("type")
+    if kind == "resource" or kind is None:
+        contents = value.get("resource") if kind else value
+        if not isinstance(contents, Mapping):
+            return None
+        kind = str(contents.get("mimeType")).partition("/")[0]
+        text = contents.get("blob")
+    else:
+        text = value.get("data")
+    return (kind, text) if kind in ("image", "audio") and isinstance(text, str) else None
+
+
+def _decode(text):
+    try:
+        return a2b_base64(text)
+    except (NotBase64, ValueError):
+        return b""
 
 
 def _png_size(data):
@@ -88,6 +125,9 @@ class Pictures:
             return self._show_figure(figure)
         if _is_pil_image(value):
             return self._send_scaled("image", lambda scale: _pil_png(value, scale))
+        block = _block_data(value)
+        if block is not None:
+            return self._show_block(*block)
         if callable(getattr(type(value), "_repr_png_", None)):
             data = value._repr_png_()
             if isinstance(data, bytes) and mime_of(data) == "image/png":
@@ -97,7 +137,17 @@ class Pictures:
 
     def emit(self, value):
         """Shows a picture: a matplotlib figure, a PIL image, the bytes of a PNG, JPEG, GIF or WebP,
-        the path of such a file, or a data: URL."""
+        the path of such a file, a data: URL, or what a tool returned: blocks with pictures,
+        recordings and text."""
+        if isinstance(value, Mapping) and isinstance(value.get("content"), list):
+            value = value["content"]
+        if isinstance(value, (list, tuple)) and value:
+            for block in value:
+                self.emit(block)
+            return
+        if isinstance(value, Mapping) and value.get("type") == "text":
+            print(value.get("text", ""))
+            return
         figure = _figure_of(value)
         if figure is not None:
             self._forget(figure)
@@ -148,13 +198,26 @@ class Pictures:
                 data = file.read()
         else:
             data = b""
-        if mime_of(data) is None:
+        if mime_of(data) is None and _audio_mime_of(data) is None:
             what = f"the file{where}" if where else f"a {type(value).__name__} like this one"
             raise TypeError(
-                "emit shows a matplotlib figure, a PIL image, or a PNG, JPEG, GIF or WebP as "
-                f"bytes, as the path of a file or as a data: URL; {what} is none of these"
+                "emit shows a matplotlib figure, a PIL image, a PNG, JPEG, GIF or WebP as bytes, "
+                "as the path of a file or as a data: URL, or a block that a tool returned; "
+                f"{what} is none of these"
             )
         self._send(data)
+
+    def _show_block(self, kind, text):
+        """Sends the data of a block, and returns words for it: binary data never becomes text."""
+        data = _decode(text)
+        mime = mime_of(data) or _audio_mime_of(data)
+        if mime is None:
+            known = "PNG, JPEG, GIF, WebP, WAV, MP3, Ogg and FLAC are"
+            self._note(f"a block of type {kind} was left out: {known} shown, and this is none")
+            return f"[{kind}, not shown]"
+        self._send(data)
+        size = f" {_png_size(data)}" if mime == "image/png" else ""
+        return f"[{kind}{size}]"
 
     def _forget(self, figure):
         self._figures = [known for known in self._figures if known is not figure]
@@ -186,7 +249,7 @@ class Pictures:
         else:
             self._sent += 1
             text = b2a_base64(data, newline=False).decode()
-            mime = encode_json(mime_of(data))
+            mime = encode_json(mime_of(data) or _audio_mime_of(data))
             self._wire.say(f'{{"image":{{"mime":{mime},"base64":"{text}"}}}}')
 
 

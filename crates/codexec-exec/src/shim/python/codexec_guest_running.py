@@ -7,6 +7,7 @@ import os
 import sys
 from codexec_guest_calls import Call
 from codexec_guest_errors import FILE
+from codexec_guest_input import redirect_input_calls
 from codexec_guest_tools import HelpText, Outcome
 
 RESULT = "__codexec_result__"
@@ -21,6 +22,7 @@ def compile_code(source, file=FILE):
     """Compiles the program, so that it stores its last expression's value under the name RESULT."""
     flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     tree = _compile(source, file, "exec", flags | ast.PyCF_ONLY_AST, dont_inherit=True)
+    redirect_input_calls(tree, source)
     if tree.body and isinstance(tree.body[-1], ast.Expr):
         last = tree.body[-1]
         target = ast.copy_location(ast.Name(RESULT, ast.Store()), last)

@@ -132,8 +132,10 @@ class Session:
         attempt(flush_current)
         self._attribution.begin(cell["number"], self._wire.take_streams())
         # A variable that the program has assigned itself is replaced only by an explicit input.
-        if cell["input"] is not None or self._namespace.get("input") is self._given:
-            self._namespace["input"] = self._given = cell["input"]
+        for name in ("input", "input_data"):
+            if cell["input"] is not None or self._namespace.get(name) is self._given:
+                self._namespace[name] = cell["input"]
+        self._given = cell["input"]
         sys.argv[:] = [FILE, *cell["args"]]
         if sys.stdin is not None and sys.stdin.closed:
             # `exit()` closes it.

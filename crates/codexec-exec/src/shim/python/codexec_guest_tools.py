@@ -276,8 +276,12 @@ def api(wire, servers):
 
     tools = Tools(wire, servers)
 
-    def call_mcp_tool(name, args=None, **kwargs):
+    def call_mcp_tool(name=None, args=None, **kwargs):
         """Calls a tool by its joined name: `await call_mcp_tool("mcp__github__x", {..})`."""
+        if name is None:
+            name = kwargs.pop("tool_name", None)
+        if args is None and isinstance(kwargs.get("params"), Mapping):
+            args = kwargs.pop("params")
         ask = _named_ask(name, args, kwargs)
         return Call(wire, ask, f"call_mcp_tool({name!r}, ..)")
 
@@ -315,8 +319,10 @@ def api(wire, servers):
             outcomes[index] = _outcome(call)
         return outcomes
 
-    def discover_mcp_tools(search=None):
+    def discover_mcp_tools(search=None, *, search_terms=None):
         """Every tool in which one of the words occurs; all of them without words."""
+        if search is None:
+            search = search_terms
         if isinstance(search, Mapping):
             search = search.get("search")
         if search is None:
@@ -348,8 +354,10 @@ def api(wire, servers):
             ask += ',"kind":"destructive"' if destructive else ',"kind":"safe"'
         return Call(wire, ask + "}}", f"search_tools({query!r:.100})")
 
-    def get_tool_schema(name):
+    def get_tool_schema(name=None, *, tool_name=None):
         """One tool's whole definition."""
+        if name is None:
+            name = tool_name
         ask = f'{{"schema":{{"name":{_text(name, "the name of the tool")}}}}}'
         return Call(wire, ask, f"get_tool_schema({name!r:.100})")
 

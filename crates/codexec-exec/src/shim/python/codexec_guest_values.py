@@ -80,7 +80,8 @@ class _Walk:
 
     def _inside(self, value, kind, depth):
         if kind is dict:
-            return {
+            words = self._show(value) if "type" in value else None
+            return words if words is not None else {
                 key if type(key) is str else _key(key): (
                     inner if type(inner) in _PLAIN else self.walk(inner, depth)
                 )

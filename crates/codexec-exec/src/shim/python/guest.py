@@ -18,6 +18,7 @@ from codexec_guest_errors import FILE, describe_compile_error, describe_error, r
 from codexec_guest_files import install as install_files
 from codexec_guest_files import start as start_in_directory
 from codexec_guest_imports import install
+from codexec_guest_input import install as install_input
 from codexec_guest_mcp import connect
 from codexec_guest_mcp import install as install_mcp
 from codexec_guest_pictures import Pictures, fill_backend
@@ -66,6 +67,7 @@ def prepare(preload):
     install(lambda module: fill_backend(module, lambda: _pictures))
     install_mcp()
     install_files()
+    install_input()
     _warm_up()
     try:
         _eval(compile_code("1/0"), {})
@@ -152,7 +154,7 @@ def _main_module(job, wire, pictures):
     module.__file__ = FILE
     module.__builtins__ = builtins
     namespace = module.__dict__
-    namespace["input"] = job["input"]
+    namespace["input"] = namespace["input_data"] = job["input"]
     namespace["emit"] = pictures.emit
     namespace["display"] = pictures.display
     namespace.update(api(wire, job["servers"]))

@@ -47,6 +47,25 @@ class Results(unittest.TestCase):
     def test_input_is_a_global(self):
         self.check("input['a'] + 1", 2, input={"a": 1})
         self.check("input is None", True)
+        self.check("[input, input_data]", [{"a": 1}] * 2, input={"a": 1})
+
+    def test_input_can_be_called(self):
+        for given in (None, 5, {"a": 1}):
+            message = run("print(input)\nname = input('? ')", input=given).threw["message"]
+            self.assertTrue(message.startswith("EOFError: stdin is disabled"), message)
+        self.assertEqual(run("import builtins\nbuiltins.input()").threw["message"], message)
+        # Where stdin is given, its lines are read.
+        code = """
+            import os, sys
+            r, w = os.pipe(); os.write(w, b"one\\ntwo\\n"); os.close(w); os.dup2(r, 0)
+            [input("? "), input(), input]
+            """
+        ran = run(code, input=5)
+        self.assertEqual((ran.value, ran.stdout), (["one", "two", 5], "? "))
+        # A program that gives the name another meaning keeps it.
+        self.check("def f(input): return input(3)\nf(str)", "3")
+        self.check("from operator import neg as input\ninput(3)", -3)
+        self.check("globals()['input'] = abs\ninput(-3)", 3)
 
     def test_main_is_a_real_module(self):
         self.check(
@@ -292,6 +311,13 @@ class Errors(unittest.TestCase):
     def test_columns_count_characters(self):
         threw = run("é = 'éé'; é.x").threw
         self.assertEqual(threw["at"], {"line": 1, "column": 11})
+
+    def test_what_a_library_handled_is_left_out(self):
+        stack = run("from urllib.request import urlopen\nurlopen('http://127.0.0.1:1')").threw["stack"]
+        self.assertTrue(stack.startswith('Traceback (most recent call last):\n  File "main.py"'), stack)
+        code = "def f():\n    try: {}[1]\n    except KeyError: raise ValueError(2)\nf()"
+        self.assertIn("During handling", run(code).threw["stack"])
+        self.assertIn("direct cause", run("raise ValueError(1) from KeyError(2)").threw["stack"])
 
     def test_chains(self):
         stack = run(

@@ -1,3 +1,4 @@
+import base64
 import textwrap
 import time
 import unittest
@@ -27,6 +28,10 @@ class Calls(unittest.TestCase):
             tools.nobody.x().result()
             await call_mcp_tool("mcp__a__b", {"c": 1}, d=2)
             await callMCPTool("a.b")
+            await call_mcp_tool(tool_name="a.b", params={"c": 1})
+            await call_mcp_tool("a.b", params=1)
+            await get_tool_schema(tool_name="a.b")
+            await discover_mcp_tools(search_terms=["x", "y"])
             call_tool("a", "b", {"c": 1})
             call_tool("a", "b", c=1)
             call_tool("mcp__a__b", {"c": 1})
@@ -45,6 +50,10 @@ class Calls(unittest.TestCase):
                 tool("nobody", "x"),
                 {"named": {"name": "mcp__a__b", "args": {"c": 1, "d": 2}}},
                 {"named": {"name": "a.b", "args": {}}},
+                {"named": {"name": "a.b", "args": {"c": 1}}},
+                {"named": {"name": "a.b", "args": {"params": 1}}},
+                {"schema": {"name": "a.b"}},
+                {"discover": {"words": ["x", "y"]}},
                 tool("a", "b", c=1),
                 tool("a", "b", c=1),
                 {"named": {"name": "mcp__a__b", "args": {"c": 1}}},
@@ -361,6 +370,32 @@ class Pictures(unittest.TestCase):
             code = f"open('main.py', 'w').write('x')\nemit({wrong})"
             self.assertIn("TypeError: emit shows a matplotlib figure", run(code).threw["message"])
         self.assertIn("FileNotFoundError", run("emit('nothing.png')").threw["message"])
+
+    def test_blocks_of_tools_are_shown(self):
+        data = base64.b64encode(PNG).decode()
+        image = {"type": "image", "data": data, "mimeType": "image/png"}
+        wav = base64.b64encode(b"RIFF1234WAVEfmt ").decode()
+        audio = {"type": "audio", "data": wav, "mimeType": "audio/wav"}
+        contents = {"uri": "x://y", "blob": data, "mimeType": "image/png"}
+        resource = {"type": "resource", "resource": contents}
+        given = {"image": image, "audio": audio, "contents": contents, "resource": resource}
+        ran = run(
+            """
+            b = input
+            emit(b["image"]); emit(b["audio"]); emit(b["contents"]); emit(b["resource"])
+            emit([{"type": "text", "text": "hi"}, b["image"]]); emit({"content": [b["image"]]})
+            emit({"type": "image", "data": "eA==", "mimeType": "image/bmp"})
+            [b["image"], {"deep": [b["audio"]]}, {"type": "image"}]
+            """,
+            input=given,
+        )
+        words = ["[image 1x1]", {"deep": ["[audio]"]}, {"type": "image"}]
+        self.assertEqual((ran.value, ran.stdout), (words, "hi\n"))
+        types = [image["mime"].partition("/")[2] for image in ran.named("image")]
+        self.assertEqual(types, "png wav png png png png png wav".split())
+        self.assertIn("a block of type image was left out", ran.stderr)
+        # Binary data never becomes text.
+        self.assertNotIn(data[:20], str(run("await tools.a.b()", lambda _: {"Ok": image}).value))
 
     def test_limits(self):
         ran = run(f"for _ in range(13): emit({PNG!r})\nemit({PNG!r} + bytes(6 << 20))")

@@ -16,7 +16,7 @@ from pathlib import Path
 HERE = Path(__file__).parent
 # Loaded like the zygote does: plain sources, each after its imports.
 MODULES = (
-    "wire calls pictures values imports host_functions tools runtime mcp errors running session"
+    "wire calls pictures values imports host_functions tools runtime mcp errors input running session"
 ).split()
 SECONDS_TO_RUN = 30
 

@@ -17,9 +17,9 @@ pub(in crate::mcp) fn tools() -> Vec<Tool> {
 fn annotations(ToolSpec { title, effect }: ToolSpec) -> ToolAnnotations {
     let annotations = ToolAnnotations::with_title(title);
     match effect {
-        ToolEffect::Reads => annotations.read_only(true),
-        ToolEffect::Adds => annotations.destructive(false),
-        ToolEffect::Removes => annotations.destructive(true).idempotent(true),
+        ToolEffect::Reads => annotations.read_only(true).open_world(false),
+        ToolEffect::Adds => annotations.destructive(false).open_world(false),
+        ToolEffect::Removes => annotations.destructive(true).idempotent(true).open_world(false),
         ToolEffect::Runs => annotations.destructive(true).open_world(true),
     }
 }

@@ -34,6 +34,8 @@ pub(in crate::mcp) struct Heartbeat {
     next: Instant,
     /// The last message of the code that was sent.
     last_message: Option<String>,
+    /// The number of printed lines that were sent.
+    sent_lines: u64,
     last_ms: u128,
 }
 
@@ -48,6 +50,7 @@ impl ProgressSource {
             beat,
             next: begun,
             last_message: None,
+            sent_lines: 0,
             last_ms: 0,
         })
     }
@@ -91,15 +94,25 @@ impl Heartbeat {
         // The sender is gone by now, so `changed` would report nothing.
         let is_new = {
             let last = self.progress.borrow();
-            last.message.is_some() && last.message != self.last_message
+            let has_lines = last.output.after(self.sent_lines).1.is_some();
+            has_lines || (last.message.is_some() && last.message != self.last_message)
         };
         is_new.then(|| self.take_progress())
     }
 
     fn take_progress(&mut self) -> CallProgress {
         self.next = Instant::now() + MIN_INTERVAL;
-        let Progress { tool_calls, message } = self.progress.borrow_and_update().clone();
+        let Progress { tool_calls, message, output } = self.progress.borrow_and_update().clone();
+        let lines;
+        (self.sent_lines, lines) = output.after(self.sent_lines);
+        let is_new = message != self.last_message;
         self.last_message.clone_from(&message);
+        // What is new comes first; without anything new, the last message of the code stands.
+        let message = match (lines, message) {
+            (Some(lines), Some(message)) if is_new => Some(format!("{lines}\n{message}")),
+            (Some(lines), _) => Some(lines),
+            (None, message) => message,
+        };
         let elapsed_ms = self.begun.elapsed().as_millis();
         // MCP requires that progress increases with every notification.
         self.last_ms = elapsed_ms.max(self.last_ms + 1);

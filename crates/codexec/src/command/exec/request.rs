@@ -104,6 +104,8 @@ pub(super) fn build(args: ExecArgs) -> anyhow::Result<(ExecutionRequest, StdinUs
     request.args = args.args;
     request.working_dir = working_dir;
     request.asked = asked;
+    request.words.tools = "--allowed-tools";
+    request.words.directory = Some("--working-dir");
     Ok((request, if is_read { StdinUse::Guest } else { StdinUse::None }))
 }
 

@@ -34,7 +34,7 @@ async def cancelled(client):
             seen.append(message)
             scope.cancel()
 
-        arguments = {"code": code, "timeout_ms": 300_000}
+        arguments = {"language": "typescript", "code": code, "timeout_ms": 300_000}
         await client.call_tool("execute_code", arguments, progress_callback=on_progress)
     while (await health(client))["running"] > 0:
         await anyio.sleep(0.05)
@@ -42,7 +42,7 @@ async def cancelled(client):
 
 
 async def resource(client):
-    result = await client.call_tool("execute_code", {"code": "console.log('x'.repeat(20_000))"})
+    result = await client.call_tool("execute_code", {"language": "typescript", "code": "console.log('x'.repeat(20_000))"})
     execution = result.meta["codexec/execution"]["id"]
     uri = f"codexec://executions/{execution}"
     contents = (await client.read_resource(uri)).contents
@@ -65,9 +65,9 @@ async def main():
             "instructions": client.instructions.split("\n")[-1],
             "tools": [tool.name for tool in (await client.list_tools()).tools],
             "templates": [template.uri_template for template in templates.resource_templates],
-            "returned": text(await client.call_tool("execute_code", {"code": "[1, 2].map((n): number => n * 2)"})),
-            "threw": text(await client.call_tool("execute_code", {"code": "\nthrow new Error('no')"})),
-            "refused": text(await client.call_tool("execute_code", {"code": "1", "timeout_ms": 0})),
+            "returned": text(await client.call_tool("execute_code", {"language": "typescript", "code": "[1, 2].map((n): number => n * 2)"})),
+            "threw": text(await client.call_tool("execute_code", {"language": "typescript", "code": "\nthrow new Error('no')"})),
+            "refused": text(await client.call_tool("execute_code", {"language": "typescript", "code": "1", "timeout_ms": 0})),
             "cancelled": await cancelled(client),
             "resource": await resource(client),
         }

@@ -97,7 +97,9 @@ fn code_that_calls_a_tool_has_its_clients_human_behind_it() {
     for era in [Legacy, Modern] {
         let mut us = Speaker::start(&json!({"s": scripted()}), era, can_ask(), "compact");
         let code = "return await tools.s.ask(input);";
-        let arguments = json!({"code": code, "input": {"params": form()}});
+        let arguments = json!({
+            "language": "typescript", "code": code, "input": {"params": form()},
+        });
         let accept = json!({"action": "accept", "content": {"name": "Ada"}});
         let (result, question) = us.call_and_answer("execute_code", &arguments, &accept);
         assert_eq!(result["content"][0]["text"], accept.to_string(), "{era:?} {result}");
@@ -110,8 +112,14 @@ fn code_that_calls_a_tool_has_its_clients_human_behind_it() {
 fn the_clock_of_code_stands_still_while_a_human_is_asked() {
     let mut us = Speaker::start(&json!({"s": scripted()}), Legacy, can_ask(), "compact");
     // Started before, so that the time goes to nothing else.
-    us.call("execute_code", json!({"code": "await tools.s.give({result: {content: []}})"}));
+    us.call(
+        "execute_code",
+        json!({
+            "language": "typescript", "code": "await tools.s.give({result: {content: []}})",
+        }),
+    );
     let arguments = json!({
+        "language": "typescript",
         "code": "return await tools.s.ask(input);",
         "input": {"params": form()},
         "timeout_ms": 1_500,

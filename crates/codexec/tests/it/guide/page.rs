@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::{Block, GUIDES, blocks, guide};
-use crate::support::{Client, codexec, command, keep_settings, png_size};
+use crate::support::{Client, codexec, command, keep_settings, png_size, without_ids};
 use crate::world::World;
 
 /// What a program gave.
@@ -60,8 +60,10 @@ impl Reader {
         let call = json!({"name": "execute_code", "arguments": arguments});
         let reply = self.client.request("tools/call", &call);
         let content = reply["result"]["content"].as_array().expect("content").iter();
+        // The text has the addresses.
+        let content = content.filter(|block| block["type"] != "resource_link");
         let shown = content.map(|block| match block["type"].as_str() {
-            Some("text") => block["text"].as_str().expect("text").to_owned(),
+            Some("text") => without_ids(block["text"].as_str().expect("text")),
             Some("image") => format!("{} {}", block["mimeType"].as_str().expect("a type"), {
                 let (width, height) = png_size(block["data"].as_str().expect("data"));
                 format!("{width}x{height}")

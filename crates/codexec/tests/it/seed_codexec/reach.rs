@@ -359,7 +359,8 @@ fn own_4_the_users_word_lets_code_replace_and_delete_scripts() {
     for (settings, allowed) in [(may, &[][..]), ("", &named)] {
         let seed = &mut Seed::with(&json!({}), settings);
         for language in LANGUAGES {
-            seed.done("save_script", &json!({"name": "a", "description": "d", "code": "1"}));
+            let first = json!({"name": "a", "description": "d", "code": "1", "language": "python"});
+            seed.done("save_script", &first);
             let other = json!({"name": "a", "description": "d", "code": "2", "expose": true, "language": "python"});
             let saved = seed.code(language, "scripts.save", &other, allowed);
             assert_eq!(saved["version"], 2, "{language}: {saved}");
