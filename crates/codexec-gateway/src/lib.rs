@@ -24,7 +24,7 @@ mod upstream;
 mod warden;
 mod web;
 
-pub use caller::{CallProgress, Caller, ElicitationSupport, OnProgress, Question};
+pub use caller::{CallProgress, Caller, ElicitationSupport, FollowCall, OnProgress, Question};
 pub use gateway::{
     ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
     ServerHealth, ServerState, ToolInfo,

@@ -40,14 +40,6 @@ pub struct FinishedExecution {
     pub session_replaces: Option<String>,
 }
 
-/// The progress of a running execution, for its client.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    pub tool_calls: u32,
-    /// The guest's last progress message.
-    pub message: Option<String>,
-}
-
 impl App {
     /// Runs code and records the execution. Call it in its own task: a client that disconnects
     /// cancels by token, never by drop, so that every execution that was begun is also finished.

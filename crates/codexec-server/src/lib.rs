@@ -24,6 +24,7 @@ mod live_settings;
 pub mod mcp;
 mod outer_execution;
 pub mod own;
+mod progress;
 mod records;
 mod reply;
 mod sessions;
@@ -40,12 +41,13 @@ pub use discovery::{
 };
 pub use error::ExecuteError;
 pub use escaped_text::escape_name;
-pub use execute::{FinishedExecution, Progress};
+pub use execute::FinishedExecution;
 pub use execution_request::ExecutionRequest;
 pub use fields::{FieldError, Fields};
 pub use images::Images;
 pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
+pub use progress::Progress;
 pub use records::Records;
 pub use reply::{
     ToolReply, explain_outcome, render_failure, render_notes, render_reply, render_value,
