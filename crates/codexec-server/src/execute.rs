@@ -38,6 +38,8 @@ pub struct FinishedExecution {
     /// Why the client's earlier session with the same name ended, if this execution opened a new
     /// one.
     pub session_replaces: Option<String>,
+    /// What the answers to the code's searches left out, one sentence each.
+    pub discovery_notes: Vec<String>,
 }
 
 impl App {
