@@ -17,8 +17,11 @@ pub struct Caller {
     questions: Option<QuestionChannel>,
     /// The number of questions waiting for an answer.
     open: Arc<watch::Sender<u32>>,
-    on_progress: Option<OnProgress>,
+    follow_call: Option<FollowCall>,
 }
+
+/// Makes a callback for each call that begins.
+pub type FollowCall = Arc<dyn Fn() -> OnProgress + Send + Sync>;
 
 /// A callback for a call's progress, in order of arrival. Must not block.
 pub type OnProgress = Arc<dyn Fn(CallProgress) + Send + Sync>;
@@ -78,9 +81,16 @@ impl Caller {
         self
     }
 
+    /// Reports the progress of every call, whichever it is.
     #[must_use]
-    pub fn on_progress(mut self, on_progress: OnProgress) -> Caller {
-        self.on_progress = Some(on_progress);
+    pub fn on_progress(self, on_progress: OnProgress) -> Caller {
+        self.follow_calls(Arc::new(move || Arc::clone(&on_progress)))
+    }
+
+    /// Reports the progress of each call to a callback of its own.
+    #[must_use]
+    pub fn follow_calls(mut self, follow_call: FollowCall) -> Caller {
+        self.follow_call = Some(follow_call);
         self
     }
 
@@ -89,8 +99,9 @@ impl Caller {
         self.open.subscribe()
     }
 
-    pub(crate) fn progress(&self) -> Option<&OnProgress> {
-        self.on_progress.as_ref()
+    /// Returns the callback for a call that begins.
+    pub(crate) fn follow_call(&self) -> Option<OnProgress> {
+        self.follow_call.as_ref().map(|follow_call| follow_call())
     }
 
     /// Returns true if questions can be answered.

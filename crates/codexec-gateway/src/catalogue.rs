@@ -59,17 +59,13 @@ impl Catalogue {
         self.entries.iter().filter(|entry| entry.is_allowed(allowed))
     }
 
-    /// Returns the entries that `allowed` permits, best match first.
-    pub(crate) fn search(
-        &self,
-        query: &str,
-        allowed: &ToolFilter,
-    ) -> impl Iterator<Item = &CatalogueEntry> {
-        let ranked = self.index.rank(query);
+    /// Returns the entries that `allowed` permits with their scores, best match first.
+    pub(crate) fn search(&self, query: &str, allowed: &ToolFilter) -> Vec<(&CatalogueEntry, f32)> {
+        let ranked = self.index.rank_scored(query).into_iter();
         ranked
-            .into_iter()
-            .filter_map(|at| self.entries.get(at))
-            .filter(|entry| entry.is_allowed(allowed))
+            .filter_map(|(at, score)| Some((self.entries.get(at)?, score)))
+            .filter(|(entry, _)| entry.is_allowed(allowed))
+            .collect()
     }
 }
 

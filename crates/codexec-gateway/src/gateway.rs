@@ -8,6 +8,7 @@ mod discovery;
 mod health;
 mod lists;
 mod login;
+mod missing;
 mod names;
 mod overview;
 mod refusals;
@@ -16,7 +17,7 @@ mod rounds;
 mod servers;
 mod stats;
 
-use std::sync::{Arc, Mutex, PoisonError, atomic::AtomicBool};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use codexec_mcp_config::ServerConfig;
 use codexec_schema::Checker;
@@ -31,6 +32,7 @@ pub use approval::ApproveError;
 pub use direct::DirectTool;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 pub use health::{BreakerState, ServerHealth, ServerState};
+pub use missing::{MissingReason, MissingServer, describe_missing};
 pub use stats::ServerCost;
 
 use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
@@ -57,12 +59,15 @@ pub struct Gateway {
     list_wait: Duration,
     /// This caller's permit for work on blocking threads.
     work_permit: Arc<Semaphore>,
+    /// What this handle's answers left out.
+    notes: Arc<missing::DiscoveryNotes>,
 }
 
 struct Inner {
-    /// True while a task starts servers in the background.
-    is_warming: AtomicBool,
+    /// Limits concurrent starts in the background.
+    background_starts: Arc<Semaphore>,
     fleet: Mutex<Arc<Fleet>>,
+    disabled: Mutex<Vec<(ServerName, String)>>,
     shared: UpstreamShared,
     catalogue: Mutex<Arc<Catalogue>>,
     /// Held while the catalogue is being built.
@@ -90,8 +95,9 @@ impl Gateway {
         let shared_calls = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
         let list_wait = settings.catalogue_wait;
         let inner = Inner {
-            is_warming: AtomicBool::new(false),
+            background_starts: Arc::new(Semaphore::new(lists::BACKGROUND_STARTS)),
             fleet: Mutex::default(),
+            disabled: Mutex::default(),
             shared: UpstreamShared {
                 settings: Arc::new(settings),
                 starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
@@ -106,8 +112,13 @@ impl Gateway {
             work_threads: Arc::new(Semaphore::new(blocking::count_threads())),
         };
         let work_permit = Arc::new(Semaphore::new(blocking::OWN_PERMITS));
-        let gateway =
-            Gateway { inner: Arc::new(inner), caller: Caller::default(), list_wait, work_permit };
+        let gateway = Gateway {
+            inner: Arc::new(inner),
+            caller: Caller::default(),
+            list_wait,
+            work_permit,
+            notes: Arc::default(),
+        };
         drop(gateway.replace(servers));
         gateway
     }
@@ -115,8 +126,13 @@ impl Gateway {
     /// Returns a handle to the same servers that calls for another caller.
     #[must_use]
     pub fn on_behalf_of(&self, caller: Caller) -> Gateway {
-        let (inner, list_wait) = (self.inner.clone(), self.list_wait);
-        Gateway { inner, caller, list_wait, work_permit: Gateway::new_work_permit() }
+        Gateway {
+            inner: self.inner.clone(),
+            caller,
+            list_wait: self.list_wait,
+            work_permit: Gateway::new_work_permit(),
+            notes: Arc::default(),
+        }
     }
 
     /// Returns a handle whose lists wait at most this long for servers that are still starting.
@@ -126,9 +142,20 @@ impl Gateway {
         Gateway { list_wait, ..self.clone() }
     }
 
-    /// Returns the limit on concurrent calls of all servers together.
+    /// Returns the limit on concurrent calls of one server, unless its own entry has another.
     pub fn max_concurrent_calls(&self) -> usize {
-        self.inner.shared.settings.calls_in_all
+        let settings = &self.inner.shared.settings;
+        settings.calls_at_once.min(settings.calls_in_all)
+    }
+
+    /// Sets the servers that the user has disabled, with the reason, so that errors can say so.
+    pub fn set_disabled(&self, disabled: Vec<(ServerName, String)>) {
+        *self.inner.disabled.lock().unwrap_or_else(PoisonError::into_inner) = disabled;
+    }
+
+    /// Returns the servers that the user has disabled, with the reason.
+    pub fn disabled_servers(&self) -> Vec<(ServerName, String)> {
+        self.inner.disabled.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Subscribes to changes of any server's list.
@@ -222,10 +249,10 @@ impl Gateway {
                 let query = SearchQuery { text, limit, detail, server, kind };
                 self.search_for_guest(&query, allowed, voice).await
             }
-            Ask::Schema { name } => {
-                let tool = self.schema(&name, allowed, voice).await?;
-                self.render_json(tool).await
-            }
+            Ask::Schema { name } => match self.schema_or_note(&name, allowed, voice).await? {
+                Some(tool) => self.render_json(tool).await,
+                None => Ok(Json::null()),
+            },
             Ask::Resources { server } => self.list_items(RESOURCES, server, allowed).await,
             Ask::ResourceTemplates { server } => self.list_items(TEMPLATES, server, allowed).await,
             Ask::ReadResource { server, uri } => self.read_resource(&server, &uri, allowed).await,

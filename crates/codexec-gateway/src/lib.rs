@@ -24,13 +24,13 @@ mod upstream;
 mod warden;
 mod web;
 
-pub use caller::{CallProgress, Caller, ElicitationSupport, OnProgress, Question};
+pub use caller::{CallProgress, Caller, ElicitationSupport, FollowCall, OnProgress, Question};
 pub use gateway::{
-    ApproveError, BreakerState, DirectTool, Gateway, SearchQuery, SearchReply, ServerCost,
-    ServerHealth, ServerState, ToolInfo,
+    ApproveError, BreakerState, DirectTool, Gateway, MissingReason, MissingServer, SearchQuery,
+    SearchReply, ServerCost, ServerHealth, ServerState, ToolInfo, describe_missing,
 };
 pub use oauth::{LoginError, LoginSummary, login};
-pub use settings::GatewaySettings;
+pub use settings::{GatewaySettings, SearchWait};
 pub use supervisor::supervise;
 pub use tool_cache::ToolCacheMode;
 pub use trust::PendingApproval;

@@ -5,6 +5,19 @@ use codexec_types::GuestPaths;
 
 use crate::{ToolCacheMode, Warden};
 
+/// What a search or discovery over all servers waits for. Servers without a list are started in
+/// any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SearchWait {
+    /// Every server, as long as `catalogue_wait`.
+    #[default]
+    AllServers,
+    /// The same, except for servers that did not answer at an earlier start.
+    ResponsiveServers,
+    /// Nothing if a known tool matches, and otherwise this long for one that does.
+    FirstMatch(Duration),
+}
+
 /// Limits and locations for all upstreams. Every wait and every buffer has a bound.
 #[derive(Clone, Debug)]
 pub struct GatewaySettings {
@@ -23,8 +36,10 @@ pub struct GatewaySettings {
     pub queue_wait: Duration,
     /// How long the breaker stays open after five failures in a row.
     pub breaker_open: Duration,
-    /// How long discovery waits, once, for a server that is still starting.
+    /// How long a request that needs a server's list waits, once, for a server that is still
+    /// starting.
     pub catalogue_wait: Duration,
+    pub search_wait: SearchWait,
     /// The longest line a server may send.
     pub line_bytes: usize,
     /// The longest unwrapped result a guest gets.
@@ -57,6 +72,7 @@ impl GatewaySettings {
             queue_wait: Duration::from_secs(30),
             breaker_open: Duration::from_secs(30),
             catalogue_wait: Duration::from_secs(5),
+            search_wait: SearchWait::default(),
             line_bytes: 10 << 20,
             result_bytes: 8 << 20,
             env,

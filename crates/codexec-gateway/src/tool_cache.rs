@@ -2,6 +2,7 @@
 //! Only tools that [`Trust`] accepts are visible.
 
 mod cache_file;
+mod hung_file;
 
 use std::{
     collections::BTreeMap,
@@ -44,6 +45,8 @@ struct CacheState {
     visible: Option<Arc<ToolListing>>,
     /// The time until which a list from disk counts as fresh.
     fresh_until: Option<SystemTime>,
+    /// True if the last start of the server took too long, in this process or an earlier one.
+    is_hung: bool,
 }
 
 struct LiveList {
@@ -84,6 +87,32 @@ impl ToolCache {
     pub(crate) fn is_stale(&self) -> bool {
         let state = self.state();
         state.visible.is_some() && state.live.is_none() && !is_fresh(state.fresh_until)
+    }
+
+    /// Returns true if there is no list, or only an expired one.
+    pub(crate) fn lacks_fresh_list(&self) -> bool {
+        let state = self.state();
+        state.visible.is_none() || (state.live.is_none() && !is_fresh(state.fresh_until))
+    }
+
+    /// Returns true if the last start of the server took too long.
+    pub(crate) fn is_hung(&self) -> bool {
+        self.state().is_hung
+    }
+
+    /// Remembers whether the server's start takes too long, also for later processes.
+    pub(crate) async fn set_hung(self: &Arc<ToolCache>, is_hung: bool) {
+        if std::mem::replace(&mut self.state().is_hung, is_hung) == is_hung {
+            return;
+        }
+        let tool_cache = self.clone();
+        let written = tokio::task::spawn_blocking(move || {
+            let Some(path) = &tool_cache.path else { return };
+            if let Err(error) = hung_file::write(path, tool_cache.trust.identity(), is_hung) {
+                tracing::debug!(file = %path.display(), %error, "cannot remember a hung server");
+            }
+        });
+        let _ = written.await;
     }
 
     /// Stores the server's own list, and publishes the part that may be seen.
@@ -154,6 +183,7 @@ impl ToolCache {
         let Some(path) = self.path.as_ref().filter(|_| self.mode != ToolCacheMode::Never) else {
             return;
         };
+        state.is_hung = hung_file::is_marked(path, self.trust.identity());
         let cache = match CacheFile::read(path, self.trust.identity()) {
             Ok(Some(cache)) => cache,
             Ok(None) => return,

@@ -48,10 +48,11 @@ pub use log::read_server_log;
 pub(crate) use start::{StartRefusal, plan as plan_start};
 
 use self::{breaker::Breaker, counts::CallCounters, gate::Gate};
-use crate::{GatewaySettings, change_signal::ChangeSignal, tool_cache::ToolCache};
+use crate::{GatewaySettings, SearchWait, change_signal::ChangeSignal, tool_cache::ToolCache};
 
-/// A server that takes longer to start gives up its start permit, so that others can start.
-const START_PERMIT_TIME: Duration = Duration::from_secs(3);
+/// A server that takes longer to start gives up its start permit, so that others can start, and
+/// counts as hung until it answers.
+pub(crate) const START_PERMIT_TIME: Duration = Duration::from_secs(3);
 
 /// State shared by all servers. Cheap to clone.
 #[derive(Clone)]
@@ -81,6 +82,8 @@ pub(crate) struct Upstream {
     counts: CallCounters,
     /// True after discovery has waited for it once without success.
     was_slow: AtomicBool,
+    /// True while the server waits for its turn to be started in the background.
+    is_queued: AtomicBool,
     shutdown_token: CancellationToken,
 }
 
@@ -107,6 +110,7 @@ impl Upstream {
             failures: AtomicU32::new(0),
             counts: CallCounters::default(),
             was_slow: AtomicBool::new(false),
+            is_queued: AtomicBool::new(false),
             shutdown_token: CancellationToken::new(),
         }
     }
@@ -196,6 +200,29 @@ impl Upstream {
         }
     }
 
+    /// Returns true if the server was not queued for a start before.
+    pub(crate) fn queue_start(&self) -> bool {
+        !self.is_queued.swap(true, Ordering::AcqRel)
+    }
+
+    pub(crate) fn leave_queue(&self) {
+        self.is_queued.store(false, Ordering::Release);
+    }
+
+    /// Returns true if the server should have answered by now, or did not answer last time.
+    pub(crate) fn is_hung(&self) -> bool {
+        self.tool_cache.is_hung()
+    }
+
+    /// Waits until a start that was begun, or is about to begin, has ended.
+    pub(crate) async fn wait_for_start(&self) {
+        let is_over = |state: &UpstreamState| {
+            matches!(state, UpstreamState::Ready(_) | UpstreamState::Failed(_))
+        };
+        // Fails only at a shutdown.
+        let _ = self.state.subscribe().wait_for(is_over).await;
+    }
+
     /// Waits until the server has tools or has failed, but not beyond `until`, and for a slow
     /// server only once. Returns at once, without starting it, if a list is known.
     pub(crate) async fn wait_until_settled(self: &Arc<Upstream>, until: Instant) -> UpstreamState {
@@ -204,8 +231,10 @@ impl Upstream {
         }
         let mut states = self.state.subscribe();
         let state = self.start_if_needed();
-        let is_worth_it =
-            matches!(state, UpstreamState::Starting) && !self.was_slow.load(Ordering::Relaxed);
+        let waits_for_hung = self.shared.settings.search_wait == SearchWait::AllServers;
+        let is_worth_it = matches!(state, UpstreamState::Starting)
+            && !self.was_slow.load(Ordering::Relaxed)
+            && (waits_for_hung || !self.is_hung());
         if is_worth_it {
             let settled = async {
                 let _turn = self.start_queue.acquire().await;
@@ -285,10 +314,17 @@ impl Upstream {
             self.config.narrow.startup_timeout.unwrap_or(self.shared.settings.startup_timeout);
         let mut opening = std::pin::pin!(self.open_until(now + limit));
         match tokio::time::timeout(START_PERMIT_TIME, &mut opening).await {
-            Ok(opened) => opened,
+            Ok(opened) => {
+                self.tool_cache.set_hung(false).await;
+                opened
+            }
             Err(_) => {
                 drop(permit);
-                opening.await
+                let (opened, ()) = tokio::join!(opening, self.tool_cache.set_hung(true));
+                if opened.is_ok() {
+                    self.tool_cache.set_hung(false).await;
+                }
+                opened
             }
         }
     }

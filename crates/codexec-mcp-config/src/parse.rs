@@ -236,6 +236,22 @@ impl ParsedConfig {
         enabled.map(|found| found.config.clone()).collect()
     }
 
+    /// Returns the disabled servers with the reason, unless another file enables one of that name.
+    pub fn disabled_servers(&self) -> Vec<(ServerName, String)> {
+        let is_enabled = |name: &ServerName| {
+            let mut all = self.servers.iter().chain(&self.waiting);
+            all.any(|found| found.off.is_none() && found.config.name == *name)
+        };
+        let mut disabled: Vec<(ServerName, String)> = self
+            .servers
+            .iter()
+            .filter(|found| !is_enabled(&found.config.name))
+            .filter_map(|found| Some((found.config.name.clone(), found.off.clone()?)))
+            .collect();
+        disabled.dedup_by(|a, b| a.0 == b.0);
+        disabled
+    }
+
     /// Returns the names of servers that wait for the user's approval.
     pub fn waiting_names(&self) -> Vec<String> {
         let waiting = self.waiting.iter().filter(|found| found.off.is_none());

@@ -108,6 +108,11 @@ impl<'a> Answers<'a> {
         }
     }
 
+    /// Returns what the answers to searches left out, one sentence each.
+    pub(crate) fn take_discovery_notes(&self) -> Vec<String> {
+        self.gateway.take_notes()
+    }
+
     /// Returns the client, making requests from inside the execution.
     pub(crate) fn client(&self) -> &Client {
         self.client

@@ -9,7 +9,7 @@ mod tool_answers;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use codexec_gateway::{Gateway, ServerState};
+use codexec_gateway::Gateway;
 use codexec_store::{CallEnd, CallStart, Store, mask};
 use codexec_types::{Ask, CallCode, CallError, ExecutionId, Json, Language, Reach};
 use futures::future::BoxFuture;
@@ -22,8 +22,8 @@ use crate::{Client, Connection};
 
 /// Timeout of a discovery.
 const DISCOVERY_TIMEOUT: Duration = Duration::from_millis(500);
-/// Timeout for servers to start. A little shorter, so that the error can name the slow servers.
-const SERVERS_TIMEOUT: Duration = Duration::from_millis(490);
+/// How long a discovery waits for a server that it names. Shorter, so that the answer is in time.
+const SERVER_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// The rules for searches of an execution: how often they are answered, and who is told of them.
 /// The visible tools are in the execution's [`Reach`].
@@ -193,37 +193,15 @@ pub(crate) fn explain_denied(mut error: CallError, reach: &Reach) -> CallError {
 }
 
 async fn search(by: DiscoveryContext<'_>, gateway: &Gateway, ask: Ask) -> Result<Json, CallError> {
-    let begun = Instant::now();
-    let hurried = gateway.with_list_wait(SERVERS_TIMEOUT);
+    let hurried = gateway.with_list_wait(SERVER_TIMEOUT);
     let finding = tool_answers::answer(&hurried, ask, by.reach.visible(), by.language);
     let found = tokio::time::timeout(DISCOVERY_TIMEOUT, finding).await;
-    let starting = starting_servers(gateway);
-    match found {
-        // The caller could not know that the tools of these servers are missing in the result.
-        Ok(_) if begun.elapsed() >= SERVERS_TIMEOUT && !starting.is_empty() => {
-            Err(timeout_error(&starting))
-        }
-        Ok(result) => result,
-        Err(_) => Err(timeout_error(&starting)),
-    }
+    found.unwrap_or_else(|_| Err(timeout_error()))
 }
 
-fn starting_servers(gateway: &Gateway) -> Vec<String> {
-    let servers = gateway.health().into_iter();
-    let starting = servers.filter(|server| server.state == ServerState::Starting);
-    starting.map(|server| server.name).collect()
-}
-
-fn timeout_error(starting: &[String]) -> CallError {
-    const NAMED: usize = 10;
-    let names: Vec<&str> = starting.iter().map(String::as_str).take(NAMED).collect();
-    let why = match names.as_slice() {
-        [] => String::new(),
-        names => format!(" Still starting: {}.", names.join(", ")),
-    };
+fn timeout_error() -> CallError {
     let message = format!(
-        "Discovery timeout ({} ms exceeded).{why} Try again in a few seconds; a server that is \
-         still starting then is left out",
+        "Discovery timeout ({} ms exceeded). The machine is busy; try again in a few seconds",
         DISCOVERY_TIMEOUT.as_millis()
     );
     CallError::new(CallCode::UpstreamError, message)

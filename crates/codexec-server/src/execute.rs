@@ -14,7 +14,7 @@ use crate::guest_run::{GuestRun, RunResults};
 use crate::outer_execution::{OuterExecution, SessionScope};
 use crate::sessions::{OpenSession, SessionLease};
 use crate::{
-    App, Client, ExecuteError, ExecutionRequest, Images, OutputLines, SessionError, hints,
+    App, Client, ExecuteError, ExecutionRequest, Images, SessionError, hints,
 };
 
 /// A finished execution.
@@ -44,16 +44,8 @@ pub struct FinishedExecution {
     pub working_dir: Option<PathBuf>,
     /// What to do about a failure that comes from the sandbox.
     pub hint: Option<String>,
-}
-
-/// The progress of a running execution, for its client.
-#[derive(Clone, Debug, Default)]
-pub struct Progress {
-    pub tool_calls: u32,
-    /// The guest's last progress message.
-    pub message: Option<String>,
-    /// What the guest has printed.
-    pub output: OutputLines,
+    /// What the answers to the code's searches left out, one sentence each.
+    pub discovery_notes: Vec<String>,
 }
 
 impl App {

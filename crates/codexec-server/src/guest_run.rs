@@ -29,6 +29,7 @@ pub(crate) struct RunResults {
     posture: String,
     session_ended: Option<&'static str>,
     session_replaces: Option<String>,
+    discovery_notes: Vec<String>,
 }
 
 /// The run that executes the code.
@@ -59,6 +60,7 @@ impl App {
         }
         self.collect_results(guest.run(), id, results).await;
         results.changes.nested = answers.client().take_nested_changes();
+        results.discovery_notes = answers.take_discovery_notes();
         if let GuestRun::Session(lease) = guest {
             results.session_replaces = lease.replaces();
             let session = Arc::clone(&lease.session);
@@ -212,6 +214,7 @@ impl RunResults {
             session_replaces: self.session_replaces,
             working_dir: None,
             hint: None,
+            discovery_notes: self.discovery_notes,
         }
     }
 }

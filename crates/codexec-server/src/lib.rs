@@ -28,6 +28,7 @@ pub mod mcp;
 mod outer_execution;
 mod output_lines;
 pub mod own;
+mod progress;
 mod records;
 mod reply;
 mod sessions;
@@ -46,7 +47,7 @@ pub use discovery::{
 };
 pub use error::ExecuteError;
 pub use escaped_text::escape_name;
-pub use execute::{FinishedExecution, Progress};
+pub use execute::FinishedExecution;
 pub use execution_request::ExecutionRequest;
 pub use fields::{FieldError, Fields};
 pub use images::Images;
@@ -54,6 +55,7 @@ pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
 pub use live_streams::{LiveStreams, OutputPiece};
 pub use output_lines::OutputLines;
+pub use progress::Progress;
 pub use records::Records;
 pub use reply::{
     ToolReply, explain_outcome, render_failure, render_notes, render_reply, render_value,

@@ -79,6 +79,7 @@ pub async fn serve_stdio(
         stopped.stop_executions();
     });
     let transport = stdio::ClientPipe::open(disconnected.clone());
+    let (gateway, tools) = (app.gateway.clone(), connection.policy().tools.clone());
     let server = McpServer {
         app,
         connected_at: Instant::now(),
@@ -94,6 +95,9 @@ pub async fn serve_stdio(
         Err(rmcp::service::ServerInitializeError::Cancelled) => return Ok(()),
         Err(error) => return Err(ServeError::Handshake(Box::new(error))),
     };
+    // Searches answer with what is known, so begin to know.
+    gateway.start_unlisted(&tools);
+    drop(gateway);
     match running.waiting().await {
         Ok(QuitReason::JoinError(error)) | Err(error) => Err(ServeError::Broken(error)),
         Ok(_) => Ok(()),

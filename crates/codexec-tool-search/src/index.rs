@@ -50,6 +50,14 @@ const NAME: f32 = 0.5;
 const PAIR: f32 = 0.5;
 /// The bonus if the query names the server.
 const SERVER: f32 = 0.4;
+/// The share of a clause of the query that matches by itself.
+const CLAUSE: f32 = 0.4;
+/// Shorter clauses, in words that count, are only parts of a sentence.
+const CLAUSE_TERMS: usize = 3;
+/// The limit on clauses that are tried.
+const CLAUSES: usize = 8;
+/// The score of a document that matches at least half of the query.
+pub const GOOD_MATCH: f32 = 1.0;
 /// Longer texts are cut.
 const TEXT_BYTES: usize = 2 << 10;
 
@@ -60,20 +68,37 @@ impl ToolIndex {
 
     /// Returns the matching documents, best first; ties in their original order.
     pub fn rank(&self, query: &str) -> Vec<usize> {
+        self.rank_scored(query).into_iter().map(|(document, _)| document).collect()
+    }
+
+    /// Returns the matching documents with their scores, best first; ties in their original order.
+    pub fn rank_scored(&self, query: &str) -> Vec<(usize, f32)> {
         let query = query.get(..query.floor_char_boundary(TEXT_BYTES)).unwrap_or(query);
-        let terms = self.query_terms(query);
-        let mut ranked: Vec<(usize, f32)> = self
-            .word_scores(&terms)
-            .into_iter()
-            .enumerate()
-            .filter(|(_, score)| *score > 0.0)
-            .collect();
-        for (document, score) in &mut ranked {
-            *score *= 1.0 + self.name_score(*document, &terms);
-            *score *= 1.0 + SERVER * self.server_score(*document, &terms);
+        let mut scores = self.scores(&self.query_terms(query));
+        let clauses = split_clauses(query).map(|clause| self.query_terms(clause));
+        let clauses: Vec<Vec<QueryTerm>> =
+            clauses.filter(|terms| terms.len() >= CLAUSE_TERMS).take(CLAUSES).collect();
+        if clauses.len() > 1 {
+            for terms in &clauses {
+                for (score, clause_score) in scores.iter_mut().zip(self.scores(terms)) {
+                    *score = score.max(clause_score * CLAUSE);
+                }
+            }
         }
+        let mut ranked: Vec<(usize, f32)> =
+            scores.into_iter().enumerate().filter(|(_, score)| *score > 0.0).collect();
         ranked.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        ranked.into_iter().map(|(document, _)| document).collect()
+        ranked
+    }
+
+    /// Returns the score of each document.
+    fn scores(&self, terms: &[QueryTerm]) -> Vec<f32> {
+        let mut scores = self.word_scores(terms);
+        for (document, score) in scores.iter_mut().enumerate().filter(|(_, score)| **score > 0.0) {
+            *score *= 1.0 + self.name_score(document, terms);
+            *score *= 1.0 + SERVER * self.server_score(document, terms);
+        }
+        scores
     }
 
     /// Returns for each document how much of the query its words match, from 0 to a little over 1.
@@ -160,6 +185,13 @@ impl ToolIndex {
         let (all, documents) = (self.names.len() as f32, documents as f32);
         (1.0 + (all - documents + 0.5) / (documents + 0.5)).ln()
     }
+}
+
+/// Splits a query where a sentence or a clause ends.
+fn split_clauses(query: &str) -> impl Iterator<Item = &str> {
+    let is_end = |c: char| ",;:!?\n，、；：。！？".contains(c);
+    let parts = query.split(is_end).flat_map(|part| part.split(". "));
+    parts.flat_map(|part| part.split(" then "))
 }
 
 #[cfg(test)]

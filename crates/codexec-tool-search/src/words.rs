@@ -1,24 +1,82 @@
 //! Splits text into words, and classifies words that carry little meaning.
 
+/// A part of a text: a word in lower case, or a run of Chinese, Japanese or Korean characters.
+pub(super) enum TextPart<'a> {
+    Word(&'a str),
+    Cjk(&'a str),
+}
+
 /// Visits the words of a text in order, in lower case. Splits at everything that is not a letter
-/// or digit, and inside `camelCase`.
+/// or digit, and inside `camelCase`. Chinese, Japanese and Korean have no words that could be told
+/// apart without a dictionary, so every two adjacent characters count as a word.
 pub(super) fn each_word(text: &str, mut visit: impl FnMut(&str)) {
+    each_part(text, |part| match part {
+        TextPart::Word(word) => visit(word),
+        TextPart::Cjk(run) => each_bigram(run, &mut visit),
+    });
+}
+
+/// Visits every two adjacent characters, or the only one.
+pub(super) fn each_bigram(run: &str, mut visit: impl FnMut(&str)) {
+    let mut ends = run.char_indices().map(|(at, c)| at + c.len_utf8()).skip(1).peekable();
+    if ends.peek().is_none() && !run.is_empty() {
+        return visit(run);
+    }
+    for ((begin, _), end) in run.char_indices().zip(ends) {
+        visit(run.get(begin..end).unwrap_or_default());
+    }
+}
+
+/// Visits the parts of a text in order.
+pub(super) fn each_part(text: &str, mut visit: impl FnMut(TextPart<'_>)) {
     let mut lower = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '\'') {
         // The part after the apostrophe in `server's` and `don't` has no meaning.
         let mut rest = word.split('\'').next().unwrap_or_default();
-        while let Some((part, others)) = split_camel(rest) {
+        while let Some((script, others)) = split_script(rest) {
             rest = others;
-            lower.clear();
-            if part.is_ascii() {
-                lower.push_str(part);
-                lower.make_ascii_lowercase();
-            } else {
-                lower.extend(part.chars().flat_map(char::to_lowercase));
+            if script.starts_with(is_cjk) {
+                visit(TextPart::Cjk(script));
+                continue;
             }
-            visit(&lower);
+            let mut camel = script;
+            while let Some((part, others)) = split_camel(camel) {
+                camel = others;
+                lower.clear();
+                if part.is_ascii() {
+                    lower.push_str(part);
+                    lower.make_ascii_lowercase();
+                } else {
+                    lower.extend(part.chars().flat_map(char::to_lowercase));
+                }
+                visit(TextPart::Word(&lower));
+            }
         }
     }
+}
+
+/// Splits off the characters before the first change between CJK and other scripts.
+fn split_script(word: &str) -> Option<(&str, &str)> {
+    if word.is_ascii() {
+        return (!word.is_empty()).then_some((word, ""));
+    }
+    let is_first_cjk = word.starts_with(is_cjk);
+    match word.find(|c| is_cjk(c) != is_first_cjk) {
+        Some(at) => word.split_at_checked(at),
+        None => (!word.is_empty()).then_some((word, "")),
+    }
+}
+
+/// Returns true for Han characters, Hiragana, Katakana and Hangul.
+fn is_cjk(c: char) -> bool {
+    matches!(c, '\u{3005}' | '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}'
+        | '\u{ac00}'..='\u{d7af}' | '\u{f900}'..='\u{faff}' | '\u{ff66}'..='\u{ff9d}'
+        | '\u{20000}'..='\u{2fa1f}')
+}
+
+/// Returns true for a syllable of Korean.
+pub(super) fn is_hangul(c: char) -> bool {
+    matches!(c, '\u{ac00}'..='\u{d7af}')
 }
 
 /// Returns true for a word without meaning of its own.

@@ -25,13 +25,16 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 use codexec_compat::Seed;
-use codexec_gateway::ToolCacheMode;
+use codexec_gateway::{SearchWait, ToolCacheMode};
 use codexec_server::mcp::CodexecTools;
 use tracing_subscriber::EnvFilter;
 
 use crate::cli::{Cli, Command, CommonArgs};
 use crate::env;
 use crate::parts::{self, Parts};
+
+/// How long a search waits for a first match while servers start. An agent can ask again.
+const FIRST_MATCH_WAIT: Duration = Duration::from_millis(250);
 
 /// Returns the filter for log messages on stderr.
 fn log_filter(common: &CommonArgs) -> anyhow::Result<EnvFilter> {
@@ -91,17 +94,17 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         }
         // An agent prefers most tools soon; a person who asks for a list wants all of them.
         let patience = match command {
-            Command::Serve
-            | Command::Exec(_)
+            Command::Serve => (Duration::from_secs(5), SearchWait::FirstMatch(FIRST_MATCH_WAIT)),
+            Command::Exec(_)
             | Command::Code(_)
             | Command::Scripts(_)
             | Command::Logs(_)
             | Command::Sessions(_)
             | Command::Packages(_)
             | Command::Migrate(_)
-            | Command::Doctor(_) => Duration::from_secs(5),
+            | Command::Doctor(_) => (Duration::from_secs(5), SearchWait::ResponsiveServers),
             Command::Tools(_) | Command::Servers(_) | Command::ConformanceClient { .. } => {
-                Duration::from_secs(60)
+                (Duration::from_secs(60), SearchWait::AllServers)
             }
         };
         let cache = match &command {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use codexec_compat::settings::InheritedSettings;
 use codexec_exec::Workers;
 use codexec_files::private_files;
-use codexec_gateway::{Gateway, ToolCacheMode, Warden};
+use codexec_gateway::{Gateway, SearchWait, ToolCacheMode, Warden};
 use codexec_mcp_config::{
     ParsedConfig, ProblemEffect, ServerApprovals, ServerRules, ServerSources,
 };
@@ -43,10 +43,10 @@ pub(crate) struct Parts {
 
 impl Parts {
     /// Reads everything. `catalogue_wait` is how long a tool list waits for servers that are still
-    /// starting; `cache` says how tool lists on disk are used.
+    /// starting, and `search_wait` for which; `cache` says how tool lists on disk are used.
     pub(crate) fn read(
         common: &CommonArgs,
-        catalogue_wait: Duration,
+        (catalogue_wait, search_wait): (Duration, SearchWait),
         cache: ToolCacheMode,
     ) -> anyhow::Result<Parts> {
         let host = host_environment()?;
@@ -81,6 +81,7 @@ impl Parts {
         let warden = Warden::new(program.clone(), "warden", "supervisor");
         let settings = codexec_gateway::GatewaySettings {
             catalogue_wait,
+            search_wait,
             cache,
             variable: env::variable,
             home: Some(home.clone()),

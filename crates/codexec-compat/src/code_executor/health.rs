@@ -15,13 +15,15 @@ pub(super) async fn report(
     has_audit_log: bool,
 ) -> Result<CallToolResult, ExecutorRefusal> {
     Fields::new(arguments).finish()?;
-    let is_sandboxed = app.workers.posture().await.is_ok();
-    let is_stored = app.records.store().await.is_ok();
+    let sandbox = app.workers.posture().await.err().map(|error| format!("sandbox: {error}"));
+    let store = app.records.store().await.err().map(|error| format!("store: {error}"));
     let servers = app.gateway.health();
+    let problems = servers.iter().filter_map(ServerHealth::describe_problem);
+    let unhealthy: Vec<String> = sandbox.into_iter().chain(store).chain(problems).collect();
     let connected = servers.iter().filter(|server| server.state == ServerState::Ready).count();
     let sum = |count: fn(&ServerHealth) -> usize| -> usize { servers.iter().map(count).sum() };
-    let health = json!({
-        "healthy": is_sandboxed && is_stored,
+    let mut health = json!({
+        "healthy": unhealthy.is_empty(),
         "auditLog": {"enabled": has_audit_log},
         "mcpClients": {"connected": connected},
         "connectionPool": {
@@ -32,6 +34,9 @@ pub(super) async fn report(
         "uptime": (connected_at.elapsed().as_secs_f64() * 1e3).round() / 1e3,
         "timestamp": format_rfc3339(SystemTime::now()),
     });
+    if let (Some(fields), false) = (health.as_object_mut(), unhealthy.is_empty()) {
+        fields.insert("unhealthy".to_owned(), json!(unhealthy));
+    }
     let mut result = CallToolResult::success(vec![ContentBlock::text(health.to_string())]);
     result.structured_content = Some(health);
     Ok(result)

@@ -63,6 +63,9 @@ fn structured(
     put("executionTimeMs", ms.into());
     put("toolCallsMade", json!(calls.names()));
     put("toolCallSummary", calls.summaries().into());
+    if !execution.discovery_notes.is_empty() {
+        put("discoveryNotes", json!(execution.discovery_notes));
+    }
     Value::Object(value)
 }
 

@@ -1,4 +1,4 @@
-use codexec_gateway::{SearchQuery, SearchReply, ToolInfo};
+use codexec_gateway::{SearchQuery, SearchReply, ToolInfo, describe_missing};
 use codexec_server::{App, Client, FieldError, Fields, TextBudget, ToolReply};
 use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value, json};
@@ -26,7 +26,7 @@ pub(super) async fn call(
     };
     match app.gateway.search(&query, &client.connection.policy().tools).await {
         Ok(found) => {
-            let mut notes = notes(&found);
+            let mut notes = describe_missing(&found.missing);
             notes.extend(app.live_settings.waiting_note());
             ToolReply::success(format_result(&query, &found, &notes, TextBudget::DEFAULT))
         }
@@ -98,14 +98,4 @@ fn format_tool(info: &ToolInfo) -> Value {
     let more = more.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     tool.extend(more);
     Value::Object(tool)
-}
-
-fn notes(found: &SearchReply) -> Vec<String> {
-    let starting = found.starting.iter().take(5);
-    let starting = starting.map(|server| format!("{server} is still starting; ask again soon"));
-    let failed = found.failed.iter().take(5).map(|(server, reason)| {
-        let reason: String = reason.chars().take(100).collect();
-        format!("{server} is not available: {reason}")
-    });
-    starting.chain(failed).collect()
 }

@@ -39,7 +39,7 @@ pub(super) struct DirectNames {
 impl Gateway {
     /// Returns every tool that may be called, in catalogue order.
     pub async fn list_direct_tools(&self, allowed: &ToolFilter) -> Vec<DirectTool> {
-        self.gather_lists(allowed).await;
+        self.gather_all_lists(allowed).await;
         let (catalogue, names) = self.cached_direct_names().await;
         let everything = ToolFilter::all();
         catalogue

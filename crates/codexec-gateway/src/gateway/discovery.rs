@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
+use codexec_tool_search::GOOD_MATCH;
 use codexec_types::{
     CallCode, CallError, Json, ServerName, ToolDetail, ToolFilter, ToolKind, ToolPattern,
 };
 use codexec_typings::TypingsLanguage;
-use futures::future::join_all;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::Gateway;
+use super::{Gateway, MissingServer, call::shorten};
 use crate::{
     catalogue::{Catalogue, CatalogueEntry},
     upstream::{Upstream, UpstreamState},
@@ -34,10 +34,16 @@ pub struct SearchQuery {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SearchReply {
     pub tools: Vec<ToolInfo>,
-    pub starting: Vec<ServerName>,
-    /// Servers represented by an expired list.
-    pub stale: Vec<ServerName>,
-    pub failed: Vec<(ServerName, String)>,
+    pub missing: Vec<MissingServer>,
+}
+
+/// Where and for whom a search looks.
+#[derive(Clone)]
+struct SearchScope {
+    query: SearchQuery,
+    server: Option<ServerName>,
+    allowed: ToolFilter,
+    voice: TypingsLanguage,
 }
 
 /// One tool, with the requested amount of detail.
@@ -89,39 +95,24 @@ impl Gateway {
         // A search in one server does not wait for the others.
         let only = server.as_ref().map(|server| ToolPattern::server(server.as_str()));
         let only = only.map(|only| allowed.clone().narrowed_by(vec![only]));
-        let mut reply = self.gather_lists(only.as_ref().unwrap_or(allowed)).await;
-        let catalogue = self.catalogue().await;
-        let (gateway, query, allowed) = (self.clone(), query.clone(), allowed.clone());
-        let find = move || gateway.find_tools(&catalogue, &query, server.as_ref(), &allowed, voice);
-        reply.tools = self.run_blocking(find).await?;
-        Ok(reply)
-    }
-
-    fn find_tools(
-        &self,
-        catalogue: &Catalogue,
-        query: &SearchQuery,
-        server: Option<&ServerName>,
-        allowed: &ToolFilter,
-        voice: TypingsLanguage,
-    ) -> Vec<ToolInfo> {
-        let is_wanted = |entry: &&CatalogueEntry| {
-            server.is_none_or(|server| *server == entry.server)
-                && entry.tool.hints.matches(query.kind)
+        let scope =
+            Arc::new(SearchScope { query: query.clone(), server, allowed: allowed.clone(), voice });
+        let matching = Arc::clone(&scope);
+        let is_match = move |catalogue: &Catalogue| matching.has_match(catalogue);
+        let (catalogue, missing) =
+            self.gather_lists(only.as_ref().unwrap_or(allowed), is_match).await;
+        let gateway = self.clone();
+        let find = move || {
+            let show = |entry| gateway.tool_info(entry, scope.query.detail, scope.voice);
+            scope.find(&catalogue).map(show).collect()
         };
-        let limit = query.limit.clamp(1, MAX_RESULTS);
-        let show = |entry: &CatalogueEntry| self.tool_info(entry, query.detail, voice);
-        if query.text.trim().is_empty() {
-            catalogue.all(allowed).filter(is_wanted).take(limit).map(show).collect()
-        } else {
-            catalogue.search(&query.text, allowed).filter(is_wanted).take(limit).map(show).collect()
-        }
+        let tools = self.run_blocking(find).await?;
+        Ok(SearchReply { tools, missing })
     }
 
     /// Returns all tools, in catalogue order.
     pub async fn list(&self, allowed: &ToolFilter) -> Vec<ToolInfo> {
-        self.gather_lists(allowed).await;
-        let catalogue = self.catalogue().await;
+        let (catalogue, _) = self.gather_all_lists(allowed).await;
         let show = |entry| self.tool_info(entry, ToolDetail::Summary, TypingsLanguage::TypeScript);
         catalogue.all(allowed).map(show).collect()
     }
@@ -136,6 +127,28 @@ impl Gateway {
         let entry = self.find_entry(name, allowed).await?;
         let gateway = self.clone();
         self.run_blocking(move || gateway.describe_tool(&entry, voice)).await
+    }
+
+    /// Returns `None` for a tool that is not known, and notes why. An error in Bash, where nothing
+    /// else would tell.
+    pub async fn schema_or_note(
+        &self,
+        name: &str,
+        allowed: &ToolFilter,
+        voice: TypingsLanguage,
+    ) -> Result<Option<ToolInfo>, CallError> {
+        match self.schema(name, allowed, voice).await {
+            Ok(tool) => Ok(Some(tool)),
+            Err(error)
+                if voice != TypingsLanguage::Bash
+                    && matches!(error.code, CallCode::ToolNotFound | CallCode::UpstreamError) =>
+            {
+                let name = shorten(name);
+                self.note_unknown(format!("the schema of {name:?} is null: {}", error.message));
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn describe_tool(&self, entry: &CatalogueEntry, voice: TypingsLanguage) -> ToolInfo {
@@ -217,40 +230,6 @@ impl Gateway {
         Ok(CatalogueEntry { server, tool })
     }
 
-    /// Starts every permitted server and waits briefly, once, for the slow ones.
-    pub(super) async fn gather_lists(&self, allowed: &ToolFilter) -> SearchReply {
-        let until = self.list_deadline();
-        let fleet = self.fleet();
-        let wanted = fleet
-            .upstreams
-            .iter()
-            .filter(|upstream| allowed.allows_server(upstream.name().as_str()));
-        let settled = join_all(wanted.map(|upstream| async move {
-            upstream.tool_cache().recheck().await;
-            (upstream, upstream.wait_until_settled(until).await)
-        }));
-        let mut reply = SearchReply::default();
-        let settled = settled.await;
-        self.start_in_background(
-            settled.iter().map(|(upstream, _)| Arc::clone(upstream)).collect(),
-        );
-        for (upstream, state) in settled {
-            let name = upstream.name().clone();
-            if upstream.tool_cache().is_stale() {
-                reply.stale.push(name.clone());
-            }
-            match state {
-                UpstreamState::Ready(_) => {}
-                UpstreamState::Idle | UpstreamState::Starting if upstream.listing().is_some() => {}
-                UpstreamState::Idle | UpstreamState::Starting => reply.starting.push(name),
-                UpstreamState::Failed(failure) => {
-                    reply.failed.push((name, failure.error.to_string()));
-                }
-            }
-        }
-        reply
-    }
-
     fn tool_info(
         &self,
         entry: &CatalogueEntry,
@@ -283,6 +262,34 @@ impl Gateway {
 
     pub(super) fn list_deadline(&self) -> Instant {
         Instant::now() + self.list_wait
+    }
+}
+
+impl SearchScope {
+    /// Returns the best matches, best first.
+    fn find<'a>(&'a self, catalogue: &'a Catalogue) -> impl Iterator<Item = &'a CatalogueEntry> {
+        let found: Vec<&CatalogueEntry> = if self.query.text.trim().is_empty() {
+            catalogue.all(&self.allowed).collect()
+        } else {
+            let found = catalogue.search(&self.query.text, &self.allowed);
+            found.into_iter().map(|(entry, _)| entry).collect()
+        };
+        let limit = self.query.limit.clamp(1, MAX_RESULTS);
+        found.into_iter().filter(|entry| self.includes(entry)).take(limit)
+    }
+
+    /// Returns true if a tool matches so well that waiting for more servers is not worth it.
+    fn has_match(&self, catalogue: &Catalogue) -> bool {
+        if self.query.text.trim().is_empty() {
+            return catalogue.all(&self.allowed).any(|entry| self.includes(entry));
+        }
+        let found = catalogue.search(&self.query.text, &self.allowed);
+        found.iter().any(|(entry, score)| *score >= GOOD_MATCH && self.includes(entry))
+    }
+
+    fn includes(&self, entry: &CatalogueEntry) -> bool {
+        self.server.as_ref().is_none_or(|server| *server == entry.server)
+            && entry.tool.hints.matches(self.query.kind)
     }
 }
 

@@ -7,6 +7,8 @@ use crate::upstream::{BreakerPhase, CallCounts, Upstream, UpstreamError, Upstrea
 pub struct ServerHealth {
     pub name: String,
     pub state: ServerState,
+    /// True if the server was started and does not answer, or did not answer last time.
+    pub is_hung: bool,
     /// The number of usable tools in the last list; `None` before the first list.
     pub tools: Option<usize>,
     /// The number of tools that wait for approval, not counted in `tools`.
@@ -68,6 +70,28 @@ impl ServerState {
     }
 }
 
+impl ServerHealth {
+    /// Returns what is wrong with the server in one sentence, or `None` if it is healthy.
+    pub fn describe_problem(&self) -> Option<String> {
+        let name = &self.name;
+        if let Some(error) = &self.error {
+            return Some(format!("server {name}: {error}"));
+        }
+        if self.is_hung {
+            return Some(format!("server {name}: it was started and does not answer"));
+        }
+        (self.breaker != BreakerState::Closed).then(|| {
+            let error = self.counts.last_error.as_deref().unwrap_or("no answer");
+            format!("server {name}: its last calls failed: {error}")
+        })
+    }
+
+    /// Returns the state in a word or two.
+    pub fn state_name(&self) -> &'static str {
+        if self.is_hung { "hung" } else { self.state.name() }
+    }
+}
+
 pub(super) fn server_health(upstream: &Upstream) -> ServerHealth {
     let (state, error, pid) = match upstream.state() {
         UpstreamState::Idle => (ServerState::Idle, None, None),
@@ -91,6 +115,7 @@ pub(super) fn server_health(upstream: &Upstream) -> ServerHealth {
     ServerHealth {
         name: upstream.name().to_string(),
         state,
+        is_hung: state == ServerState::Starting && upstream.is_hung(),
         tools: listing.as_ref().map(|listing| listing.tools.len()),
         held: listing.as_ref().map_or(0, |listing| listing.held_tools().count()),
         stale: upstream.tool_cache().is_stale(),

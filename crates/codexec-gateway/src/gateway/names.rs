@@ -50,6 +50,9 @@ impl Gateway {
             [server] if allowed.allows_server(server.as_str()) => Ok((*server).clone()),
             [server] => Err(denied_error(ToolDenied::Server, server, "*")),
             [] => {
+                if let Some(disabled) = self.disabled_error(name) {
+                    return Err(disabled);
+                }
                 let known = fleet.names.iter().map(ServerName::as_str);
                 let visible = known.filter(|server| allowed.allows_server(server));
                 let near = find_nearest_names(name, visible, 3);
@@ -60,6 +63,19 @@ impl Gateway {
                 Err(ambiguous_error("servers go by", name, &names.collect::<Vec<_>>()))
             }
         }
+    }
+
+    /// Returns an error if this is the name of a disabled server, or of a tool of one.
+    fn disabled_error(&self, name: &str) -> Option<CallError> {
+        let disabled = self.disabled_servers();
+        let names: Vec<ServerName> = disabled.into_iter().map(|(server, _)| server).collect();
+        let of_tool = split_name(name, &names).into_iter().next().map(|pair| pair.server);
+        let server = find_servers(name, &names).first().copied().cloned().or(of_tool)?;
+        let message = format!(
+            "server \"{server}\" is disabled; the user can enable it with `codexec servers enable \
+             {server}`"
+        );
+        Some(CallError::new(CallCode::ToolNotFound, message))
     }
 
     /// Resolves a name to a tool of this server, if it may be called.
@@ -146,13 +162,15 @@ impl Gateway {
         name: &str,
         allowed: &ToolFilter,
     ) -> Result<(ServerName, String), CallError> {
-        self.gather_lists(allowed).await;
-        let catalogue = self.catalogue().await;
+        let (catalogue, _) = self.gather_all_lists(allowed).await;
         let bare: Vec<&CatalogueEntry> =
             catalogue.all(allowed).filter(|entry| entry.tool.name == name).collect();
         match bare.as_slice() {
             [entry] => Ok((entry.server.clone(), entry.tool.name.clone())),
             [] => {
+                if let Some(disabled) = self.disabled_error(name) {
+                    return Err(disabled);
+                }
                 let names: Vec<String> =
                     catalogue.all(allowed).map(CatalogueEntry::dotted_name).collect();
                 let near = find_nearest_names(name, names.iter().map(String::as_str), 3);

@@ -1,5 +1,7 @@
 //! Lists and texts for guests, built on blocking threads.
 
+use std::sync::Arc;
+
 use codexec_types::{CallCode, CallError, Json, ToolFilter};
 use codexec_typings::TypingsLanguage;
 use serde_json::{Value, json};
@@ -12,6 +14,8 @@ use crate::{
 
 /// The cost limit of a word search in bytes compared, about a tenth of a second.
 const COMPARED_BYTES: usize = 256 << 20;
+/// A discovery with more words does not wait for servers that are still starting.
+const MATCHED_WORDS: usize = 100;
 
 impl Gateway {
     /// Returns every tool that contains one of the words, or all tools if there are no words.
@@ -20,8 +24,15 @@ impl Gateway {
         words: Vec<String>,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        self.gather_lists(allowed).await;
-        let catalogue = self.catalogue().await;
+        let words = Arc::new(prepare_words(&words));
+        let (matching, visible) = (Arc::clone(&words), allowed.clone());
+        let is_match = move |catalogue: &Catalogue| {
+            let mut all = catalogue.all(&visible);
+            // With very many words, the check would cost more than the wait.
+            matching.len() > MATCHED_WORDS
+                || all.any(|entry| matching.is_empty() || contains_any(&matching, entry))
+        };
+        let (catalogue, _) = self.gather_lists(allowed, is_match).await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
         self.run_blocking(move || gateway.find_words(&words, &catalogue, &allowed)).await?
     }
@@ -32,9 +43,6 @@ impl Gateway {
         catalogue: &Catalogue,
         allowed: &ToolFilter,
     ) -> Result<Json, CallError> {
-        let mut words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
-        words.sort_unstable();
-        words.dedup();
         let limit = self.inner.shared.settings.result_bytes;
         let (mut left, mut found) = (COMPARED_BYTES, String::from("["));
         for entry in catalogue.all(allowed) {
@@ -43,7 +51,7 @@ impl Gateway {
                 let message = "words: too many for this number of tools; give fewer";
                 CallError::new(CallCode::InvalidArgs, message)
             })?;
-            if !words.is_empty() && !contains_any(&words, entry) {
+            if !words.is_empty() && !contains_any(words, entry) {
                 continue;
             }
             if found.len() > 1 {
@@ -95,8 +103,7 @@ impl Gateway {
         allowed: &ToolFilter,
         voice: TypingsLanguage,
     ) -> Result<Json, CallError> {
-        self.gather_lists(allowed).await;
-        let catalogue = self.catalogue().await;
+        let (catalogue, _) = self.gather_lists(allowed, |_| true).await;
         let (gateway, allowed) = (self.clone(), allowed.clone());
         let write = move || {
             let health = gateway.health();
@@ -123,6 +130,13 @@ impl Gateway {
             move || gateway.to_bounded_json(&serde_json::to_value(value).unwrap_or_default());
         self.run_blocking(render).await?
     }
+}
+
+fn prepare_words(words: &[String]) -> Vec<String> {
+    let mut words: Vec<String> = words.iter().map(|word| word.to_lowercase()).collect();
+    words.sort_unstable();
+    words.dedup();
+    words
 }
 
 /// Returns the shape that `discoverMCPTools` promises to guests.

@@ -24,7 +24,7 @@ fn describe_server(upstream: &Upstream, allowed: &ToolFilter) -> Value {
     let mut about = Map::new();
     about.insert("name".to_owned(), name.into());
     about.insert("alias".to_owned(), to_identifier(name).into());
-    about.insert("state".to_owned(), server_health(upstream).state.name().into());
+    about.insert("state".to_owned(), server_health(upstream).state_name().into());
     if let Some(listing) = upstream.listing() {
         let tools = listing.tools.iter().map(|tool| tool.name.as_str());
         let tools: Vec<&str> = tools.filter(|tool| allowed.check(name, tool).is_ok()).collect();

@@ -18,8 +18,7 @@ pub struct ServerCost {
 impl Gateway {
     /// Returns the costs in configured order, including servers without tools.
     pub async fn measure_costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
-        self.gather_lists(allowed).await;
-        let catalogue = self.catalogue().await;
+        let (catalogue, _) = self.gather_all_lists(allowed).await;
         let names = self.server_names();
         let visible = names.iter().filter(|name| allowed.allows_server(name.as_str()));
         visible

@@ -7,7 +7,10 @@ use codexec_mcp_config::{ServerConfig, ServerOptions, StdioConfig, TransportConf
 use codexec_types::{Ask, CallError, Json, ServerName, ToolFilter};
 use serde_json::{Value, json};
 
-use crate::{Gateway, GatewaySettings, SearchQuery, ServerState, ToolCacheMode, Warden};
+use crate::{
+    Gateway, GatewaySettings, MissingReason, MissingServer, SearchQuery, ServerState,
+    ToolCacheMode, Warden,
+};
 
 fn settings(home: &Path) -> GatewaySettings {
     let env = vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())];
@@ -87,7 +90,7 @@ async fn saved_lists_answer_before_the_server_does() {
     let query = SearchQuery { text: "echo".to_owned(), limit: 1, ..SearchQuery::default() };
     let found = second.search(&query, &ToolFilter::all()).await.expect("found");
     assert_eq!(found.tools[0].name, "s.echo");
-    assert_eq!((found.starting, found.stale, found.failed), (vec![], vec![], vec![]));
+    assert_eq!(found.missing, []);
     let schema = second
         .schema("s.echo", &ToolFilter::all(), codexec_typings::TypingsLanguage::TypeScript)
         .await
@@ -151,7 +154,8 @@ async fn an_expired_list_is_used_and_reported_as_stale() {
     let second = gateway(home.path(), &json!({"start": "die"}));
     let reply = second.search(&SearchQuery::default(), &ToolFilter::all()).await.expect("found");
     assert_eq!(reply.tools[0].name, "s.become");
-    assert_eq!(reply.stale, [ServerName::new("s").expect("a name")]);
+    let server = ServerName::new("s").expect("a name");
+    assert_eq!(reply.missing, [MissingServer { server, reason: MissingReason::Stale }]);
     assert!(second.health()[0].stale);
     second.shutdown().await;
 }

@@ -86,7 +86,7 @@ impl Upstream {
         attempt.sent = Some(Instant::now());
         self.counts.count_call();
         let guard = connection.register_caller(self.name(), caller);
-        let on_progress = caller.progress().cloned();
+        let on_progress = caller.follow_call();
         let (timeouts, guard) = (self.call_timeouts(), guard.as_ref());
         let called = match request {
             UpstreamRequest::Tool { params, .. } => {

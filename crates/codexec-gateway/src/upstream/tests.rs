@@ -14,7 +14,10 @@ use codexec_types::{Ask, CallCode, CallError, Json, Language, ServerName, ToolFi
 use codexec_typings::TypingsLanguage;
 use serde_json::{Value, json};
 
-use crate::{Gateway, GatewaySettings, SearchQuery, ServerState, Warden};
+use crate::{
+    Gateway, GatewaySettings, MissingReason, MissingServer, SearchQuery, SearchWait, ServerState,
+    Warden,
+};
 
 fn settings() -> GatewaySettings {
     let env = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LANG", "C.UTF-8")];

@@ -1,7 +1,7 @@
 //! Formats tools as `code-executor` does: `{name, description, parameters, outputSchema?}`.
 
 use codexec_gateway::{Gateway, SearchQuery, ToolInfo};
-use codexec_types::{Ask, CallCode, CallError, Json, Language, ToolDetail, ToolFilter, ToolKind};
+use codexec_types::{Ask, CallError, Json, Language, ToolDetail, ToolFilter, ToolKind};
 use serde_json::{Value, json};
 
 pub(super) async fn answer(
@@ -11,11 +11,12 @@ pub(super) async fn answer(
     language: Language,
 ) -> Result<Json, CallError> {
     match ask {
-        Ask::Schema { name } => match gateway.schema(&name, visible, language.into()).await {
-            Ok(tool) => gateway.to_bounded_json(&schema(tool)),
-            Err(error) if error.code == CallCode::ToolNotFound => Ok(Json::null()),
-            Err(error) => Err(error),
-        },
+        Ask::Schema { name } => {
+            match gateway.schema_or_note(&name, visible, language.into()).await? {
+                Some(tool) => gateway.to_bounded_json(&schema(tool)),
+                None => Ok(Json::null()),
+            }
+        }
         // A search with further options comes from code that knows codexec's own shape.
         Ask::Search {
             query,

@@ -15,7 +15,7 @@ pub(super) async fn call(
     if let Err(error) = Fields::new(arguments).finish() {
         return ToolReply::error(format!("INVALID_ARGS: {error}"));
     }
-    let (sandbox, is_sandboxed) = match app.workers.posture().await {
+    let sandbox = match app.workers.posture().await {
         Ok(posture) => {
             let layers = posture.names();
             let missing: Map<String, Value> = posture
@@ -23,22 +23,33 @@ pub(super) async fn call(
                 .into_iter()
                 .map(|missing| (missing.layer.name().to_owned(), missing.reason.into()))
                 .collect();
-            (json!({"layers": layers, "missing": missing}), true)
+            json!({"layers": layers, "missing": missing})
         }
-        Err(error) => (json!({"error": error.to_string()}), false),
+        Err(error) => json!({"error": error.to_string()}),
     };
     let counts = match app.records.store().await {
         Ok(store) => store.count_executions(&connection.read_scope()).await,
         Err(error) => Err(error),
     };
-    let (store, is_stored) = match counts {
-        Ok(counts) => (json!({"executions": counts.total}), true),
-        Err(error) => (json!({"error": error.to_string()}), false),
+    let store = match counts {
+        Ok(counts) => json!({"executions": counts.total}),
+        Err(error) => json!({"error": error.to_string()}),
     };
     let (running, waiting) = app.workers.load();
-    let servers: Vec<Value> = app.gateway.health().iter().map(server_health).collect();
+    let servers = app.gateway.health();
+    let unhealthy: Vec<String> = [("sandbox", &sandbox), ("store", &store)]
+        .into_iter()
+        .filter_map(|(what, state)| Some(format!("{what}: {}", state.get("error")?.as_str()?)))
+        .chain(servers.iter().filter_map(ServerHealth::describe_problem))
+        .collect();
+    let disabled = app.gateway.disabled_servers();
+    let disabled = disabled
+        .iter()
+        .map(|(name, why)| json!({"name": name.as_str(), "state": "disabled", "reason": why}));
+    let servers: Vec<Value> = servers.iter().map(server_health).chain(disabled).collect();
     let mut health = json!({
-        "healthy": is_sandboxed && is_stored,
+        "healthy": unhealthy.is_empty(),
+        "unhealthy": unhealthy,
         "version": env!("CARGO_PKG_VERSION"),
         "uptime_s": started.elapsed().as_secs(),
         "running": running,
@@ -47,6 +58,11 @@ pub(super) async fn call(
         "store": store,
         "servers": servers,
     });
+    if let Some(health) = health.as_object_mut()
+        && health.get("healthy") == Some(&Value::Bool(true))
+    {
+        health.shift_remove("unhealthy");
+    }
     let problems = app.live_settings.problems();
     if !problems.is_empty()
         && let Some(health) = health.as_object_mut()
@@ -69,7 +85,7 @@ fn server_health(health: &ServerHealth) -> Value {
     let counts = &health.counts;
     let mut shown = json!({
         "name": health.name,
-        "state": health.state.name(),
+        "state": health.state_name(),
         "tools": health.tools,
         "calls": counts.calls,
         "error": health.error,

@@ -1,4 +1,4 @@
-use codexec_gateway::{SearchQuery, SearchReply};
+use codexec_gateway::{SearchQuery, SearchReply, describe_missing};
 use codexec_types::{ToolDetail, ToolKind};
 use serde_json::{Map, Value};
 
@@ -6,6 +6,8 @@ use crate::fields::{FieldError, Fields};
 use crate::{App, Connection, TextBudget, ToolReply};
 
 const MAX_QUERY_CHARS: usize = 1_000;
+/// Room for the notes after the tools.
+const NOTES_CHARS: usize = 2_000;
 
 pub(super) async fn call(
     app: &App,
@@ -51,7 +53,7 @@ fn format_result(found: &SearchReply, budget: TextBudget) -> String {
     let mut shown = 0;
     for tool in &found.tools {
         let entry = crate::render_tool(tool);
-        if text.chars().count() + entry.chars().count() > budget.chars - 400 {
+        if text.chars().count() + entry.chars().count() > budget.chars - NOTES_CHARS {
             break;
         }
         text.push_str(&entry);
@@ -65,17 +67,8 @@ fn format_result(found: &SearchReply, budget: TextBudget) -> String {
     if left_out > 0 {
         text.push_str(&format!("[{left_out} more left out; ask for less detail or fewer]\n"));
     }
-    for server in found.starting.iter().take(10) {
-        text.push_str(&format!(
-            "[server {server} is still starting; its tools are not searched]\n"
-        ));
-    }
-    for server in found.stale.iter().take(10) {
-        text.push_str(&format!("[server {server} has not answered yet; its list is an old one]\n"));
-    }
-    for (server, reason) in found.failed.iter().take(5) {
-        let reason: String = reason.chars().take(100).collect();
-        text.push_str(&format!("[server {server} is not available: {reason}]\n"));
+    for note in describe_missing(&found.missing) {
+        text.push_str(&format!("[{note}]\n"));
     }
     text.truncate(text.trim_end().len());
     text

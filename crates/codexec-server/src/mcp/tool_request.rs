@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::direct;
 use super::pending_call::{self, CallOutcome, PendingCall, ProgressSource};
+use crate::progress::follow_calls;
 use crate::{App, Client, Connection, Progress};
 
 /// Maximum number of queued progress messages; further ones are dropped.
@@ -41,6 +42,7 @@ impl ToolRequest<'_> {
         let progress = watch::Sender::new(Progress::default());
         let updates = progress.subscribe();
         let (caller, questions) = pending_call::create_caller(self.context);
+        let caller = caller.follow_calls(follow_calls(&progress));
         let cancel = CancellationToken::new();
         let client = Client {
             caller,

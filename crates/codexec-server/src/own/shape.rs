@@ -94,6 +94,9 @@ fn add_details(value: &mut Value, execution: &FinishedExecution) {
     if let Some(reason) = &execution.session_replaces {
         fields.insert("session_replaces_ended".to_owned(), json!(reason));
     }
+    if !execution.discovery_notes.is_empty() {
+        fields.insert("discovery_notes".to_owned(), json!(execution.discovery_notes));
+    }
     if let Some(reason) = execution.session_ended {
         fields.insert("session_ended".to_owned(), reason.into());
     }

@@ -1,4 +1,5 @@
-//! Notes about an execution: its files, limits that it reached, images that were left out.
+//! Notes about an execution: its files, limits that it reached, and what was left out: tools of
+//! servers that did not answer, and images.
 
 use codexec_types::{FileChanges, Outcome};
 
@@ -37,6 +38,10 @@ pub fn render(execution: &FinishedExecution) -> String {
         lines.extend(["[hint]".to_owned(), hint.clone()]);
     }
     lines.extend(session(execution));
+    if !execution.discovery_notes.is_empty() {
+        lines.push("[discovery]".to_owned());
+        lines.extend(execution.discovery_notes.iter().cloned());
+    }
     let left_out = execution.images.left_out;
     if left_out > 0 {
         lines.push("[images]".to_owned());

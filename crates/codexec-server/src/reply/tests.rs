@@ -23,6 +23,7 @@ fn execution(output: &str, outcome: Outcome) -> FinishedExecution {
         session: None,
         session_ended: None,
         session_replaces: None,
+        discovery_notes: Vec::new(),
         images: Images::default(),
         changes: FileChanges::default(),
         limits_met: Vec::new(),

@@ -2,10 +2,11 @@
 
 use super::ToolIndex;
 use crate::{
+    bilingual::{RunPart, split_run},
     stem::stem,
     thesaurus::{SynonymKind, synonyms},
     typos::typo_similarity,
-    words::{each_word, is_stop_word, is_weak_word},
+    words::{TextPart, each_bigram, each_part, is_stop_word, is_weak_word},
 };
 
 /// One word or phrase of a query, with the index terms that match it.
@@ -24,10 +25,14 @@ pub(super) struct QueryTerm {
 struct QueryWord {
     stem: String,
     text: String,
+    /// The English meanings of a Chinese, Japanese or Korean word.
+    meanings: &'static [&'static str],
 }
 
-/// Maximum number of words of a query; the rest are ignored.
+/// Maximum number of words of a query that are not stop words; the rest are ignored.
 const QUERY_WORDS: usize = 40;
+/// The share of an English word for its translation.
+const TRANSLATION: f32 = 0.95;
 /// Maximum number of words of a phrase in the thesaurus.
 const PHRASE_WORDS: usize = 4;
 const WEAK_WEIGHT: f32 = 0.5;
@@ -40,9 +45,7 @@ const UNKNOWN: f32 = 0.5;
 
 impl ToolIndex {
     pub(super) fn query_terms(&self, text: &str) -> Vec<QueryTerm> {
-        let mut words: Vec<QueryWord> = Vec::new();
-        each_word(text, |word| words.push(QueryWord { stem: stem(word), text: word.to_owned() }));
-        words.truncate(QUERY_WORDS);
+        let words = self.query_words(text);
         // A query of stop words only searches for them.
         let has_only_stop_words = words.iter().all(|word| is_stop_word(&word.text));
         let mut terms = Vec::new();
@@ -62,7 +65,10 @@ impl ToolIndex {
             {
                 continue;
             }
-            let mut term = self.word_term(&word.stem, is_weak_word(&word.text));
+            let mut term = match word.meanings {
+                [] => self.word_term(&word.stem, is_weak_word(&word.text)),
+                meanings => self.translated_term(&word.text, meanings),
+            };
             let joined = [before.zip(Some(word)), Some(word).zip(after.first())];
             for (first, second) in joined.into_iter().flatten() {
                 let compound = stem(&format!("{}{}", first.text, second.text));
@@ -73,6 +79,63 @@ impl ToolIndex {
             terms.push(term);
         }
         terms
+    }
+
+    /// Returns the words of a query, up to the last one that counts.
+    fn query_words(&self, text: &str) -> Vec<QueryWord> {
+        let mut words: Vec<QueryWord> = Vec::new();
+        let mut left = QUERY_WORDS;
+        let mut push = |text: &str, meanings: &'static [&'static str]| {
+            let is_content = !is_stop_word(text);
+            if left == 0 && is_content {
+                return;
+            }
+            left -= usize::from(is_content);
+            words.push(QueryWord { stem: stem(text), text: text.to_owned(), meanings });
+        };
+        each_part(text, |part| match part {
+            TextPart::Word(word) => push(word, &[]),
+            TextPart::Cjk(run) => {
+                for part in split_run(run) {
+                    match part {
+                        RunPart::Known(word, meanings) => push(word, meanings),
+                        // Particles and endings, unless a tool is described with them.
+                        RunPart::Unknown(rest) => each_bigram(rest, |pair| {
+                            if self.id(pair).is_some() {
+                                push(pair, &[]);
+                            }
+                        }),
+                    }
+                }
+            }
+        });
+        words
+    }
+
+    /// Returns the term for a Chinese, Japanese or Korean word, which matches itself and its
+    /// meanings.
+    fn translated_term(&self, text: &str, meanings: &[&str]) -> QueryTerm {
+        let mut term = QueryTerm { weight: 1.0, ..QueryTerm::default() };
+        each_bigram(text, |pair| term.add_forms(self.id(pair).map(|id| (id, 1.0))));
+        for meaning in meanings {
+            let mut english = QueryTerm::default();
+            for word in meaning.split('_') {
+                english = self.word_term(&stem(word), is_weak_word(word));
+                let translated = |(id, share): &(u32, f32)| (*id, share * TRANSLATION);
+                term.add_forms(english.forms.iter().map(translated));
+                term.spellings.extend(english.spellings.iter().map(translated));
+            }
+            if term.rarity == 0.0 && !english.forms.is_empty() {
+                (term.rarity, term.weight) = (english.rarity, english.weight);
+            }
+        }
+        if term.forms.is_empty() {
+            (term.rarity, term.weight) = (self.max_rarity(), UNKNOWN);
+        } else if term.rarity == 0.0 {
+            // Only tools that are described in the same language have it.
+            term.rarity = self.rarest(&term.forms);
+        }
+        term
     }
 
     /// Returns the longest phrase that begins with this word, and how many more words it has.

@@ -64,6 +64,42 @@ fn phrases_and_compounds_match() {
 }
 
 #[test]
+fn chinese_japanese_and_korean_queries_find_tools_in_either_language() {
+    check("删除文件夹", &["delete_directory"]);
+    check("ファイルを読み込む", &["read_file"]);
+    check("날씨 예보", &["forecast"]);
+    check("创建拉取请求", &["createPullRequest"]);
+    let documents = vec![
+        ToolDocument {
+            name: "a", description: "删除一个文件夹。", ..ToolDocument::default()
+        },
+        ToolDocument {
+            name: "b", description: "予約を確定します。", ..ToolDocument::default()
+        },
+    ];
+    let index = ToolIndex::new(&documents);
+    assert_eq!(index.rank("予約の確定"), [1]);
+    assert_eq!(index.rank("请删除文件夹")[0], 0);
+}
+
+#[test]
+fn the_end_of_a_long_request_counts() {
+    let polite = "could you please be so kind as to do this for me, if it is not too much, ";
+    check(&format!("{}erase the folder", polite.repeat(3)), &["delete_directory"]);
+}
+
+#[test]
+fn each_clause_finds_its_tool() {
+    let documents = documents();
+    let ranked = ToolIndex::new(&documents).rank(
+        "read the file with my notes from the disk, then tell me the weather forecast of the city",
+    );
+    let mut best: Vec<&str> = ranked.iter().take(2).map(|&at| documents[at].name).collect();
+    best.sort_unstable();
+    assert_eq!(best, ["forecast", "read_file"]);
+}
+
+#[test]
 fn a_named_server_goes_first() {
     let documents = vec![
         ToolDocument { server: "gitlab", name: "create_issue", ..ToolDocument::default() },

@@ -17,6 +17,14 @@ fn identifiers_are_split() {
 }
 
 #[test]
+fn chinese_japanese_and_korean_are_split_into_bigrams() {
+    check("创建问题", &["创建", "建问", "问题"]);
+    check("GitHubの課題を", &["git", "hub", "の課", "課題", "題を"]);
+    check("파일 읽기, 창", &["파일", "읽기", "창"]);
+    check("ファイル2つ", &["ファ", "ァイ", "イル", "2", "つ"]);
+}
+
+#[test]
 fn the_lists_are_sorted_and_disjoint() {
     assert!(STOP_WORDS.is_sorted() && WEAK_WORDS.is_sorted());
     assert!(STOP_WORDS.iter().all(|word| !is_weak_word(word)));

@@ -87,6 +87,7 @@ impl Reloader {
         }
         tracing::info!(servers = names.len(), "server files have changed");
         app.gateway.reconfigure(servers).await;
+        app.gateway.start_unlisted(&reload.policy.get().tools);
         reload.now = now;
         reload.publish(app);
         Some(reload)
@@ -96,6 +97,7 @@ impl Reloader {
     pub(crate) fn publish(&self, app: &App) {
         app.live_settings.set_problems(problems(&self.now));
         app.live_settings.set_pending_servers(self.now.waiting_names());
+        app.gateway.set_disabled(self.now.disabled_servers());
     }
 }
 

@@ -227,6 +227,25 @@ fn progress_is_told_under_the_clients_own_token_before_the_result() {
     }
 }
 
+/// Of numbers that come faster than a client is told, the last ones count.
+#[test]
+fn progress_of_a_call_in_code_keeps_its_numbers_and_its_message() {
+    let mut client = Client::start(&json!({"s": scripted()}));
+    let code = "await tools.s.steps({ n: 3 }); return await tools.s.steps({ n: 5 })";
+    let call = json!({"name": "execute_code", "arguments": {"code": code},
+        "_meta": {"progressToken": "p"}});
+    let id = client.send("tools/call", &call);
+    assert_eq!(client.wait_call(id).fine(), "done");
+    let told: Vec<Value> =
+        client.others.drain(..).map(|message| message["params"].clone()).collect();
+    let numbers: Vec<f64> = told.iter().filter_map(|step| step["progress"].as_f64()).collect();
+    assert!(numbers.is_sorted_by(|a, b| a < b), "{told:?}");
+    let last = told.last().expect("progress");
+    // Both calls together: 2 of 3, and 4 of 5.
+    assert!((6.0..6.1).contains(&numbers[numbers.len() - 1]), "{told:?}");
+    assert_eq!((&last["total"], &last["message"]), (&json!(8.0), &json!("step 4")), "{told:?}");
+}
+
 #[test]
 fn a_cancelled_call_is_cancelled_at_its_server() {
     let mut us = Speaker::scripted(Legacy, json!({}));

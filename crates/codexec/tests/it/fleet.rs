@@ -1,10 +1,12 @@
 //! Two dozen servers that nobody here wrote, in one process.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::support::{Client, command, world};
+use crate::startup::{python, wait_until_ready};
+use crate::support::{Client, PATIENCE, command, world};
 use crate::world::value;
 
 /// All that start without a network; those that want a key get one that opens nothing.
@@ -132,7 +134,10 @@ fn start_each(client: &mut Client) {
 fn one_program_works_with_many_servers() {
     let Some(world) = world() else { return };
     let folder = tempfile::tempdir().expect("a directory");
-    let mut client = Client::start(&fleet(&world, folder.path()));
+    let mut fleet = fleet(&world, folder.path());
+    let used = ["time", "filesystem", "memory", "thinking", "excel", "word"];
+    fleet.as_object_mut().expect("an object").retain(|name, _| used.contains(&name.as_str()));
+    let mut client = Client::start(&fleet);
     let place = json!(folder.path());
     start_each(&mut client);
     let code = format!(
@@ -159,4 +164,71 @@ fn one_program_works_with_many_servers() {
     });
     assert_eq!(value(&mut client, &code), expected);
     assert!(folder.path().join("letter.docx").is_file());
+}
+
+const HANG: &str = include_str!("startup/hang.py");
+const EIGHT: [(&str, usize); 8] = [
+    ("everything", 15),
+    ("filesystem", 14),
+    ("memory", 9),
+    ("thinking", 1),
+    ("time", 2),
+    ("fetch", 1),
+    ("git", 12),
+    ("duckduckgo", 3),
+];
+
+/// Of ten servers one hangs and one cannot start: answers come at once, say what is missing, and
+/// have the tools of the other eight as soon as those have answered.
+#[test]
+fn a_cold_start_answers_at_once_and_says_what_is_missing() {
+    let Some(world) = world() else { return };
+    let folder = tempfile::tempdir().expect("a directory");
+    let mut servers = fleet(&world, folder.path());
+    let is_used = |name: &str| EIGHT.iter().any(|(used, _)| *used == name);
+    servers.as_object_mut().expect("an object").retain(|name, _| is_used(name));
+    servers["hung"] = json!({"command": python(), "args": ["-c", HANG, "hung"]});
+    servers["broken"] = json!({"command": "/nowhere/mcp-server"});
+    let mut client = Client::start(&servers);
+    let search = |client: &mut Client, query: &str| {
+        let query = json!({"query": query, "limit": 100, "detail": "names"});
+        client.call("search_tools", &query).fine()
+    };
+    let notes = |text: &str| -> String {
+        text.lines().filter(|line| line.starts_with('[')).collect::<Vec<_>>().join("\n")
+    };
+    // Nothing can match, so that this one waits as long as a search ever does.
+    let first = notes(&search(&mut client, "zzzqqq"));
+    assert!(first.contains("incomplete: ") && first.contains("hung"), "{first}");
+    assert!(first.contains("broken"), "{first}");
+
+    wait_until_ready(&mut client, &EIGHT.map(|(name, _)| name));
+    let all = search(&mut client, "");
+    for (name, tools) in EIGHT {
+        let count = all.lines().filter(|line| line.starts_with(&format!("{name}."))).count();
+        assert_eq!(count, tools, "{name}: {all}");
+    }
+    let said = notes(&all);
+    assert!(said.contains(": hung"), "{said}");
+    let failed = "[server broken is not available: it did not start: \"/nowhere/mcp-server\" was \
+                  not found; install it, or write its whole path]";
+    assert!(said.contains(failed), "{said}");
+
+    let mark = client.home.path().join("state/cache/tools/hung.hung");
+    let deadline = Instant::now() + PATIENCE;
+    while !mark.exists() {
+        assert!(Instant::now() < deadline, "a hung server is not remembered");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    client.restart(|_| {});
+    let again = notes(&search(&mut client, "zzzqqq"));
+    assert!(again.contains("because they do not answer: hung]"), "{again}");
+    let code = "const all = await discoverMCPTools();
+        return [all.length, await getToolSchema('mcp__hung__who'),
+            (await getToolSchema('time.convert_time')).tool]";
+    let reply = client.run(code).fine();
+    let (value, notes) = reply.split_once("\n[discovery]\n").expect("a note");
+    assert_eq!(value, r#"[57,null,"convert_time"]"#);
+    assert!(notes.contains("because they do not answer: hung\n"), "{notes}");
+    assert!(notes.contains("the schema of \"mcp__hung__who\" is null: server \"hung\""), "{notes}");
 }

@@ -465,8 +465,10 @@ fn changed_files_are_followed_while_we_serve() {
     // A file that appears, in a folder that appears.
     write_file(&home, ".cursor/mcp.json", &naming("mcpServers", &["one"]));
     until_servers(&mut client, &["kept", "one"]);
-    let found = client.call("search_tools", &json!({"query": "who one"})).fine();
-    assert!(found.contains("one.who"), "{found}");
+    until(&mut client, |client| {
+        let found = client.call("search_tools", &json!({"query": "who one"})).fine();
+        if found.contains("one.who") { Ok(()) } else { Err(found) }
+    });
     let gone = process_of(&mut client, "one");
     // Replaced as editors do.
     write_file(&home, ".cursor/new", &naming("mcpServers", &["two"]));

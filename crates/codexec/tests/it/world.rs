@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::startup::wait_until_ready;
 use crate::support::{Client, world};
 
 /// The servers, and the folder that one of them gives access to.
@@ -116,7 +117,6 @@ fn an_unknown_name_fails_with_the_nearest_real_ones() {
                 on_time("get_curent_time", "get_current_time"),
             ),
             ("callMCPTool('mcp__time__convert_tim', {})", on_time("convert_tim", "convert_time")),
-            ("getToolSchema('time.convert_tim')", on_time("convert_tim", "convert_time")),
             ("tools.tim.convert_time({})", nowhere("no server \"tim\"; did you mean time?")),
             (
                 "callMCPTool('get_curent_time', {})",
@@ -313,43 +313,54 @@ fn search_tools_keeps_to_its_limit_its_server_and_its_budget() {
 }
 
 #[test]
-fn health_lists_the_servers() {
+fn health_lists_the_servers_and_what_is_wrong_with_them() {
     let Some(world) = World::find() else { return };
-    let mut client = Client::start(&world.servers);
-    let mut health = || {
-        let text = client.call("health", &json!({})).fine();
-        let health: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!(health["healthy"], true, "{text}");
-        let servers = health["servers"].as_array().expect("servers").iter();
-        let rows = servers.map(|server| {
-            json!([
-                server["name"],
-                server["state"],
-                server["tools"],
-                server["calls"],
-                server["error"]
-            ])
-        });
-        let rows = Value::Array(rows.collect());
-        // Before the borrow of the client ends.
-        (rows, client.run("await tools.time.get_current_time({ timezone: 'UTC' }); 1").fine())
-    };
-    let (before, _) = health();
+    let mut servers = world.servers.clone();
+    servers["broken"] = json!({"command": "/nowhere/mcp-server"});
+    servers["off"] = json!({"command": "/nowhere/mcp-server", "disabled": true});
+    let mut client = Client::start(&servers);
+    wait_until_ready(&mut client, &["everything", "filesystem", "time"]);
+    client.run("await tools.time.get_current_time({ timezone: 'UTC' })").fine();
+    client.run("await tools.broken.x()").failed();
+    let text = client.call("health", &json!({})).fine();
+    let health: Value = serde_json::from_str(&text).expect("JSON");
+    let rows: Vec<Value> = health["servers"]
+        .as_array()
+        .expect("servers")
+        .iter()
+        .map(|server| json!([server["name"], server["state"], server["tools"], server["calls"]]))
+        .collect();
     assert_eq!(
-        before,
+        json!(rows),
         json!([
-            ["everything", "idle", null, 0, null],
-            ["filesystem", "idle", null, 0, null],
-            ["time", "idle", null, 0, null],
+            ["everything", "ready", 15, 0],
+            ["filesystem", "ready", 14, 0],
+            ["time", "ready", 2, 1],
+            ["broken", "failed", null, 0],
+            ["off", "disabled", null, null],
         ])
     );
-    let (after, _) = health();
-    assert_eq!(
-        after,
-        json!([
-            ["everything", "idle", null, 0, null],
-            ["filesystem", "idle", null, 0, null],
-            ["time", "ready", 2, 1, null],
-        ])
+    assert_eq!(health["healthy"], false, "{text}");
+    let wrong = "server broken: it did not start: \"/nowhere/mcp-server\" was not found; install \
+                 it, or write its whole path";
+    assert_eq!(health["unhealthy"], json!([wrong]), "{text}");
+    let disabled = "server \"off\" is disabled; the user can enable it with `codexec servers enable \
+                    off`";
+    check_thrown(
+        &mut client,
+        &[
+            ("tools.off.x()", json!(["TOOL_NOT_FOUND", null, null, disabled])),
+            ("callMCPTool('mcp__off__x', {})", json!(["TOOL_NOT_FOUND", null, null, disabled])),
+        ],
     );
+}
+
+/// A note says what code may have overlooked.
+#[test]
+fn a_schema_that_is_not_known_is_null() {
+    let Some(world) = World::find() else { return };
+    let reply = world.client().run("getToolSchema('time.convert_tim')").fine();
+    let expected = "[discovery]\nthe schema of \"time.convert_tim\" is null: no tool \
+                    \"convert_tim\" on server \"time\"; did you mean convert_time?";
+    assert_eq!(reply, expected);
 }

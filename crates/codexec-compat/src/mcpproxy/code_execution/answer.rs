@@ -30,9 +30,14 @@ pub(super) fn from_execution(
             format_error(code, &explain_outcome(execution), None)
         }
     };
+    let mut output = cut(written);
+    for note in &execution.discovery_notes {
+        let line_break = if output.is_empty() { "" } else { "\n" };
+        output.push_str(&format!("{line_break}[{note}]"));
+    }
     CodeExecution {
         text,
-        output: cut(written),
+        output,
         images: execution.images.shown.clone(),
         came: if execution.outcome.code().is_none() {
             CodeExecutionStatus::Fine

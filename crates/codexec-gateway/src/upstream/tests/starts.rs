@@ -41,21 +41,52 @@ async fn an_invalid_handshake_field_is_tolerated() {
     check(json!({"capabilities": "yes"}), "echo", Ok(json!({}))).await;
 }
 
+/// Waits for no server at all: if it did, it would wait for the hung one for ten minutes.
 #[tokio::test]
-async fn a_hung_server_delays_discovery_once() {
-    let mut short = settings();
-    short.catalogue_wait = Duration::from_secs(3);
-    short.startup_timeout = Duration::from_secs(60);
-    let servers = vec![server("good", &json!({})), server("hung", &json!({"start": "hang"}))];
-    let gateway = Gateway::new(servers, short);
+async fn a_server_that_hung_once_never_delays_a_search_again() {
+    let home = tempfile::tempdir().expect("a folder");
+    let hung = ServerName::new("hung").expect("a name");
+    let start = |search_wait| {
+        let mut patient = settings();
+        patient.startup_timeout = Duration::from_secs(600);
+        patient.catalogue_wait = Duration::from_secs(600);
+        patient.search_wait = search_wait;
+        patient.home = Some(home.path().to_owned());
+        let servers = vec![server("good", &json!({})), server("hung", &json!({"start": "hang"}))];
+        Gateway::new(servers, patient)
+    };
     let query = SearchQuery { text: "echo".to_owned(), limit: 5, ..SearchQuery::default() };
-    let first = gateway.search(&query, &ToolFilter::all()).await.expect("found");
-    assert_eq!(first.tools[0].name, "good.echo");
-    assert_eq!(first.starting, [ServerName::new("hung").expect("a name")]);
-    let asked = std::time::Instant::now();
-    assert_eq!(gateway.search(&query, &ToolFilter::all()).await, Ok(first));
-    assert!(asked.elapsed() < Duration::from_secs(1));
-    gateway.shutdown().await;
+    let first = start(SearchWait::FirstMatch(Duration::from_secs(600)));
+    let found = first.search(&query, &ToolFilter::all()).await.expect("found");
+    assert_eq!(found.tools[0].name, "good.echo");
+    assert_eq!(found.missing.len(), 1);
+    assert_eq!(found.missing[0].server, hung);
+    let mark = home.path().join("cache/tools/hung.hung");
+    while !mark.exists() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let missing = [MissingServer { server: hung, reason: MissingReason::Hung }];
+    let nothing = SearchQuery { text: "quaternion".to_owned(), ..query.clone() };
+    let found = first.search(&nothing, &ToolFilter::all()).await.expect("found");
+    assert_eq!((found.tools.as_slice(), found.missing.as_slice()), (&[][..], &missing[..]));
+    assert!(first.health().iter().any(|server| server.describe_problem().is_some()));
+    first.shutdown().await;
+
+    for search_wait in
+        [SearchWait::ResponsiveServers, SearchWait::FirstMatch(Duration::from_secs(600))]
+    {
+        let later = start(search_wait);
+        let found = later.search(&nothing, &ToolFilter::all()).await.expect("found");
+        assert_eq!((found.tools.as_slice(), found.missing.as_slice()), (&[][..], &missing[..]));
+        let schema = Ask::Schema { name: "hung.echo".to_owned() };
+        let unknown = later.answer(schema, &ToolFilter::all(), Language::TypeScript).await;
+        assert_eq!(unknown.map(|json| json.text().to_owned()), Ok("null".to_owned()));
+        let notes = later.take_notes();
+        assert!(notes[0].ends_with("because they do not answer: hung"), "{notes:?}");
+        assert!(notes[1].starts_with("the schema of \"hung.echo\" is null: server"), "{notes:?}");
+        assert_eq!(later.take_notes(), Vec::<String>::new());
+        later.shutdown().await;
+    }
 }
 
 #[tokio::test]

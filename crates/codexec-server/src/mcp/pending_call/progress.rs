@@ -10,11 +10,14 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until, timeout};
 
 use crate::Progress;
+use crate::progress::UpstreamProgress;
 
 /// Interval of the notifications that code is still running.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 /// Minimum interval between notifications; of the messages in between, only the last is sent.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
+/// How much a notification without new numbers adds to the progress.
+const SMALL_STEP: f64 = 1e-6;
 /// Timeout, so that a client that does not read cannot delay the end of the call.
 const NOTIFY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -36,7 +39,9 @@ pub(in crate::mcp) struct Heartbeat {
     last_message: Option<String>,
     /// The number of printed lines that were sent.
     sent_lines: u64,
-    last_ms: u128,
+    /// The last progress of upstream calls that was sent.
+    last_upstream: Option<UpstreamProgress>,
+    last_number: f64,
 }
 
 impl ProgressSource {
@@ -51,7 +56,8 @@ impl ProgressSource {
             next: begun,
             last_message: None,
             sent_lines: 0,
-            last_ms: 0,
+            last_upstream: None,
+            last_number: 0.0,
         })
     }
 
@@ -95,14 +101,17 @@ impl Heartbeat {
         let is_new = {
             let last = self.progress.borrow();
             let has_lines = last.output.after(self.sent_lines).1.is_some();
-            has_lines || (last.message.is_some() && last.message != self.last_message)
+            has_lines
+                || (last.message.is_some() && last.message != self.last_message)
+                || last.upstream != self.last_upstream
         };
         is_new.then(|| self.take_progress())
     }
 
     fn take_progress(&mut self) -> CallProgress {
         self.next = Instant::now() + MIN_INTERVAL;
-        let Progress { tool_calls, message, output } = self.progress.borrow_and_update().clone();
+        let Progress { tool_calls, message, upstream, output } =
+            self.progress.borrow_and_update().clone();
         let lines;
         (self.sent_lines, lines) = output.after(self.sent_lines);
         let is_new = message != self.last_message;
@@ -113,14 +122,15 @@ impl Heartbeat {
             (Some(lines), _) => Some(lines),
             (None, message) => message,
         };
-        let elapsed_ms = self.begun.elapsed().as_millis();
-        // MCP requires that progress increases with every notification.
-        self.last_ms = elapsed_ms.max(self.last_ms + 1);
-        let seconds = elapsed_ms / 1000;
+        self.last_upstream = upstream;
+        let seconds = self.begun.elapsed().as_secs();
         let message = message.unwrap_or_else(|| format!("{seconds} s, {tool_calls} tool calls"));
-        #[expect(clippy::cast_precision_loss, reason = "milliseconds of minutes fit")]
-        let progress = self.last_ms as f64;
-        CallProgress { progress, total: None, message: Some(message) }
+        // MCP requires that progress increases with every notification. The numbers are those of
+        // upstream calls, so everything else counts very little.
+        let done = upstream.map_or(0.0, |upstream| upstream.done);
+        self.last_number = done.max(self.last_number + SMALL_STEP);
+        let total = upstream.and_then(|upstream| upstream.total());
+        CallProgress { progress: self.last_number, total, message: Some(message) }
     }
 }
 

@@ -71,7 +71,10 @@ fn explain(execution: &FinishedExecution) -> String {
             | ThrownCode::InvalidArgs
             | ThrownCode::ToolNotFound
             | ThrownCode::ToolQuarantined
-            | ThrownCode::UpstreamError => true,
+            | ThrownCode::UpstreamError
+            | ThrownCode::CircuitOpen
+            | ThrownCode::ServiceUnavailable
+            | ThrownCode::RateLimited => true,
         },
         Outcome::Returned(_)
         | Outcome::Exited { .. }

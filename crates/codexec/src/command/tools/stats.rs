@@ -41,12 +41,19 @@ pub(super) async fn print(parts: &Parts, as_json: bool) -> anyhow::Result<()> {
         writeln!(out, "{line}")?;
     }
     writeln!(out, "{tools} tools cost about {} tokens if each is listed.", group_digits(all))?;
-    writeln!(
-        out,
-        "codexec lists {own_tools} instead: about {} tokens, {:.1} % less.",
-        group_digits(own),
-        saved_share(all, own) * 100.0
-    )?;
+    let (saved, own) = (saved_share(all, own), group_digits(own));
+    if saved > 0.0 {
+        let percent = saved * 100.0;
+        writeln!(
+            out,
+            "codexec lists {own_tools} instead: about {own} tokens, {percent:.1} % less."
+        )?;
+    } else {
+        writeln!(
+            out,
+            "codexec lists {own_tools} of its own: about {own} tokens. With so few tools it saves none."
+        )?;
+    }
     writeln!(out, "(One token is counted as {CHARACTERS_PER_TOKEN} characters of JSON.)")?;
     Ok(())
 }
@@ -71,9 +78,9 @@ fn count_tokens(characters: usize) -> usize {
     characters / CHARACTERS_PER_TOKEN
 }
 
-/// Returns the share of tokens that codexec saves; 0 if there are no tools.
+/// Returns the share of tokens that codexec saves; 0 if its own tools cost as much.
 fn saved_share(all: usize, own: usize) -> f64 {
-    if all == 0 { 0.0 } else { 1.0 - own as f64 / all as f64 }
+    if all <= own { 0.0 } else { 1.0 - own as f64 / all as f64 }
 }
 
 /// Formats `12345` as `12,345`.
@@ -97,6 +104,13 @@ mod tests {
     fn numbers_are_grouped() {
         let actual = [0, 999, 1_000, 1_234_567].map(group_digits);
         assert_eq!(actual, ["0", "999", "1,000", "1,234,567"]);
+    }
+
+    #[test]
+    fn a_saving_is_never_negative() {
+        let actual =
+            [(0, 400), (399, 400), (400, 400), (1_600, 400)].map(|(a, b)| saved_share(a, b));
+        assert_eq!(actual, [0.0, 0.0, 0.0, 0.75]);
     }
 
     #[test]

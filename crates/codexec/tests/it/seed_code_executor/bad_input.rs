@@ -148,7 +148,7 @@ fn health_takes_nothing_and_says_what_was_promised() {
             "healthy": true,
             "auditLog": {"enabled": false},
             "mcpClients": {"connected": 0},
-            "connectionPool": {"active": 0, "waiting": 0, "max": 400},
+            "connectionPool": {"active": 0, "waiting": 0, "max": 100},
             "uptime": null,
             "timestamp": null,
         })

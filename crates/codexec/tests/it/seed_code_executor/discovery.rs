@@ -62,7 +62,7 @@ fn thirty_requests_a_minute_whatever_execution_they_come_from() {
 }
 
 #[test]
-fn a_discovery_that_takes_too_long_fails_at_once_and_says_to_try_again() {
+fn a_hung_server_fails_no_discovery_and_is_named_in_the_result() {
     let servers = json!({
         "up": upstream(&["up"]),
         "hung": {"command": python(), "args": ["-c", HANG, "hung"]},
@@ -71,18 +71,16 @@ fn a_discovery_that_takes_too_long_fails_at_once_and_says_to_try_again() {
     let ready =
         json!({"code": "await callMCPTool('mcp__up__who')", "allowedTools": ["mcp__up__*"]});
     seed.executed("executeTypescript", &ready);
-    let slow = "Discovery timeout (500 ms exceeded). Still starting: hung. Try again in a few \
-                seconds; a server that is still starting then is left out";
-    let code = "const looked = async (look) => {
-            try { return (await look()).map((tool) => tool.name); } catch (error) { return error.message; }
-        };
-        return [await looked(() => discoverMCPTools()), await looked(() => discoverMCPTools()),
-            await looked(() => searchTools('who')), await looked(() => Object.keys(tools.hung))];";
-    let output = seed.done("executeTypescript", &json!({"code": code}));
-    let said: Value = serde_json::from_str(&output).expect("JSON");
+    let code = "const names = async (found) => (await found).map((tool) => tool.name);
+        return [await names(discoverMCPTools()), await names(searchTools('who')),
+            await getToolSchema('mcp__hung__who'), (await getToolSchema('mcp__up__who')).name];";
+    let executed = seed.executed("executeTypescript", &json!({"code": code}));
+    let said: Value =
+        serde_json::from_str(executed["output"].as_str().expect("a text")).expect("JSON");
     let names = json!(["mcp__up__who"]);
-    let hung = "server \"hung\": it is still starting; try again in a few seconds";
-    assert_eq!(said, json!([slow, names, names, hung]));
+    assert_eq!(said, json!([names, names, null, "mcp__up__who"]));
+    let notes = executed["discoveryNotes"].to_string();
+    assert!(notes.contains("incomplete: ") && notes.contains("hung"), "{notes}");
 }
 
 #[test]
