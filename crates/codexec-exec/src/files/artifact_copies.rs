@@ -105,3 +105,6 @@ impl CopyResult {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

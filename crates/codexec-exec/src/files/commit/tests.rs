@@ -222,6 +222,21 @@ fn fil_7_files_open_for_writing_are_not_replaced() {
     assert_eq!((project.text("log").as_str(), project.text("note").as_str()), ("12", "12"));
 }
 
+/// THREAT[FIL-4]: the guest cannot set these bits; if it could, they would not arrive.
+#[test]
+fn fil_4_set_id_bits_are_not_committed() {
+    let mut project = TestProject::new(&[("old", "1")]);
+    for name in ["new", "old"] {
+        write(&project.upper(name), "guest");
+        fs::set_permissions(project.upper(name), fs::Permissions::from_mode(0o6755)).unwrap();
+    }
+    assert_eq!(reported(&project.commit()), ["created new", "modified old"]);
+    for name in ["new", "old"] {
+        let mode = fs::metadata(project.file(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o7777, 0o755, "{name}");
+    }
+}
+
 /// THREAT[FIL-5]
 #[test]
 fn fil_5_links_lead_nowhere_outside() {
@@ -273,8 +288,30 @@ fn fil_5_a_link_in_the_users_directory_is_not_written_through() {
     assert_eq!(fs::read_to_string(project.copy_of("sub/new")).unwrap(), "guest");
 }
 
+/// THREAT[FIL-5]: somebody replaces a folder by a link after the commit has looked at it.
 #[test]
-fn special_large_and_deep_files_are_held_back() {
+fn fil_5_no_entry_is_changed_through_a_link() {
+    let project = TestProject::new(&[]);
+    let victim = TempDir::new().unwrap();
+    fs::write(victim.path().join("file"), "mine").unwrap();
+    symlink(victim.path(), project.file("link")).unwrap();
+    let target = tree(&project.file(""));
+    let theirs = tree(victim.path()).find(Path::new("file")).unwrap().unwrap();
+    let content = || EntryContent::Link(Path::new("goal"));
+    let entry = || NewEntry { content: content(), mode: 0o644, owner: None, modified: None };
+    let (new, file, folder) =
+        (Path::new("link/new"), Path::new("link/file"), Path::new("link/folder"));
+    assert!(entry_writer::create(&target, new, entry()).is_err());
+    assert!(entry_writer::replace(&target, file, &theirs, entry()).is_err());
+    assert!(entry_writer::remove(&target, file, &theirs).is_err());
+    assert!(entry_writer::make_dirs(&target, folder, |_| 0o755, None).is_err());
+    assert_eq!(fs::read_dir(victim.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_to_string(victim.path().join("file")).unwrap(), "mine");
+}
+
+/// THREAT[FIL-8]
+#[test]
+fn fil_8_special_large_and_deep_files_are_held_back() {
     let mut project = TestProject::new(&[]);
     project.max_bytes = 10;
     project.guest_creates("small", "12345678");
