@@ -52,6 +52,12 @@ impl App {
         }
     }
 
+    /// Waits for the running executions, but not longer than `grace`.
+    pub async fn finish_executions(&self, grace: Duration) {
+        self.executions.close();
+        let _ = tokio::time::timeout(grace, self.executions.wait()).await;
+    }
+
     /// Stops everything: executions first, each with its record, then sessions, then upstreams and
     /// waiting workers.
     pub async fn shutdown(&self) {

@@ -8,7 +8,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::discovery::DiscoveryRateLimit;
 use crate::mcp::Toolsets;
-use crate::{LivePolicy, TextBudget};
+use crate::{LivePolicy, TextBudget, TokenScope};
 
 /// The identity and the settings of one connection. An edge creates it when it accepts a client:
 /// stdio and the command line once per process, an edge with tokens once for each token. All
@@ -19,6 +19,8 @@ pub struct Connection {
     policy: Arc<LivePolicy>,
     budget: TextBudget,
     read_access: ReadAccess,
+    /// `None` if the client has no token.
+    scope: Option<TokenScope>,
     discovery_limit: Arc<DiscoveryRateLimit>,
     call_limit: Arc<DiscoveryRateLimit>,
     stopping: CancellationToken,
@@ -42,6 +44,7 @@ impl Connection {
             policy,
             budget: TextBudget::DEFAULT,
             read_access: ReadAccess::default(),
+            scope: None,
             discovery_limit: Arc::default(),
             call_limit: Arc::default(),
             stopping: CancellationToken::new(),
@@ -61,6 +64,16 @@ impl Connection {
         self
     }
 
+    /// Narrows the connection to what its token allows.
+    #[must_use]
+    pub fn with_scope(mut self, scope: TokenScope) -> Connection {
+        if scope.reads_everyone() {
+            self.read_access = ReadAccess::Everyone;
+        }
+        self.scope = Some(scope);
+        self
+    }
+
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
@@ -71,7 +84,16 @@ impl Connection {
 
     /// Returns the policy that applies now.
     pub fn policy(&self) -> Arc<Policy> {
-        self.policy.get()
+        let policy = self.policy.get();
+        match &self.scope {
+            Some(scope) => Arc::new(scope.narrow(&policy)),
+            None => policy,
+        }
+    }
+
+    /// True if the client may only look.
+    pub fn is_read_only(&self) -> bool {
+        self.scope.as_ref().is_some_and(TokenScope::is_read_only)
     }
 
     /// Returns how much of a long text the client gets.
@@ -86,7 +108,7 @@ impl Connection {
 
     /// Cancels the executions of this connection, after the client has disconnected. Each one still
     /// gets its record.
-    pub(crate) fn stop_executions(&self) {
+    pub fn stop_executions(&self) {
         self.stopping.cancel();
     }
 

@@ -25,6 +25,7 @@ mod live_policy;
 mod live_settings;
 mod live_streams;
 pub mod mcp;
+mod metrics;
 mod outer_execution;
 mod output_lines;
 pub mod own;
@@ -33,6 +34,7 @@ mod records;
 mod reply;
 mod sessions;
 mod snapshots;
+mod token_scope;
 mod tool_text;
 mod working_dir;
 
@@ -54,6 +56,7 @@ pub use images::Images;
 pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
 pub use live_streams::{LiveStreams, OutputPiece};
+pub use metrics::write_metrics;
 pub use output_lines::OutputLines;
 pub use progress::Progress;
 pub use records::Records;
@@ -66,5 +69,6 @@ pub use sessions::{
     SessionSettings,
 };
 pub use snapshots::SnapshotError;
+pub use token_scope::{InvalidScope, TokenScope};
 pub use tool_text::render_tool;
 pub use working_dir::{DirError, resolve_dir};

@@ -5,6 +5,7 @@ mod codexec;
 mod direct;
 mod execute_code;
 mod health;
+mod http;
 mod instructions;
 mod own_toolsets;
 mod pending_call;
@@ -36,6 +37,8 @@ use tokio_util::sync::CancellationToken;
 pub use self::direct::error_outcome;
 use self::direct::{KnownList, ListChangeDetector};
 pub use self::execute_code::execution_meta;
+pub use self::health::{is_healthy, report as health_report};
+pub use self::http::{HttpBody, McpEndpoint};
 pub use self::own_toolsets::{CodexecTools, CompactTools, DirectTools};
 use self::pending_call::ParkedCalls;
 pub use self::pending_call::{CallOutcome, PendingCall};
@@ -130,6 +133,10 @@ impl McpServer {
         let Some(toolset) = self.connection.toolsets().find(name) else {
             return Err(ErrorData::invalid_params(self.unknown_tool_message(name), None));
         };
+        if self.connection.is_read_only() && !self.connection.toolsets().only_reads(name) {
+            let message = format!("this token may only read, and {name:?} may change something");
+            return Err(ErrorData::invalid_params(message, None));
+        }
         let request = ToolRequest {
             app: &self.app,
             connection: &self.connection,

@@ -29,9 +29,14 @@ pub struct JsonShape {
 impl JsonShape {
     /// Counts in one pass, without parsing the text.
     pub fn of(json: &Json) -> JsonShape {
+        JsonShape::of_text(json.text())
+    }
+
+    /// Counts in a text that may not be JSON: no parser gets deeper before it fails.
+    pub fn of_text(text: &str) -> JsonShape {
         let mut shape = JsonShape { values: 1, depth: 0 };
         let (mut depth, mut is_text) = (0_usize, false);
-        let mut bytes = json.text().bytes();
+        let mut bytes = text.bytes();
         while let Some(byte) = bytes.next() {
             match byte {
                 b'\\' if is_text => {

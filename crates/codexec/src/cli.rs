@@ -3,8 +3,10 @@ pub(crate) mod logs;
 pub(crate) mod migrate;
 pub(crate) mod packages;
 pub(crate) mod scripts;
+pub(crate) mod serve;
 pub(crate) mod servers;
 pub(crate) mod sessions;
+pub(crate) mod token;
 
 use std::path::PathBuf;
 
@@ -39,8 +41,8 @@ pub(crate) struct CommonArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Serve MCP on standard input and output
-    Serve,
+    /// Serve MCP on standard input and output, or over HTTP
+    Serve(serve::ServeArgs),
     /// Run code, and print its output and its result
     ///
     /// Output is printed as it comes. Code in python, bash and node reads what codexec gets on
@@ -68,6 +70,9 @@ pub(crate) enum Command {
     /// List, add, approve and change the MCP servers that code can reach
     #[command(subcommand)]
     Servers(ServersCommand),
+    /// Make, list and revoke the tokens of clients that use HTTP
+    #[command(subcommand)]
+    Token(token::TokenCommand),
     /// Print your settings for a system that codexec replaces as codexec settings
     Migrate(migrate::MigrateArgs),
     /// Run as the client under test for the MCP conformance suite

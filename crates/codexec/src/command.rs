@@ -18,6 +18,7 @@ mod servers;
 mod sessions;
 mod terminal;
 mod terminal_text;
+mod token;
 mod tools;
 
 use std::process::ExitCode;
@@ -29,6 +30,7 @@ use codexec_gateway::{SearchWait, ToolCacheMode};
 use codexec_server::mcp::CodexecTools;
 use tracing_subscriber::EnvFilter;
 
+use crate::cli::serve::ServeArgs;
 use crate::cli::{Cli, Command, CommonArgs};
 use crate::env;
 use crate::parts::{self, Parts};
@@ -60,6 +62,26 @@ fn log_filter(common: &CommonArgs) -> anyhow::Result<EnvFilter> {
     Ok(EnvFilter::new(word))
 }
 
+/// Returns how long a tool list waits for servers that are still starting.
+fn catalogue_wait(command: &Command) -> (Duration, SearchWait) {
+    // An agent prefers most tools soon; a person who asks for a list wants all of them.
+    match command {
+        Command::Serve(_) => (Duration::from_secs(5), SearchWait::FirstMatch(FIRST_MATCH_WAIT)),
+        Command::Exec(_)
+        | Command::Code(_)
+        | Command::Scripts(_)
+        | Command::Logs(_)
+        | Command::Sessions(_)
+        | Command::Packages(_)
+        | Command::Migrate(_)
+        | Command::Token(_)
+        | Command::Doctor(_) => (Duration::from_secs(5), SearchWait::ResponsiveServers),
+        Command::Tools(_) | Command::Servers(_) | Command::ConformanceClient { .. } => {
+            (Duration::from_secs(60), SearchWait::AllServers)
+        }
+    }
+}
+
 /// Sends log messages to stderr.
 fn start_log(cli: &Cli) -> anyhow::Result<()> {
     let filter = log_filter(&cli.common)?;
@@ -68,7 +90,7 @@ fn start_log(cli: &Cli) -> anyhow::Result<()> {
     // Stdout belongs to MCP.
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match cli.command {
-        None | Some(Command::Serve) => log.init(),
+        None | Some(Command::Serve(_)) => log.init(),
         // A person reads the messages of all other commands.
         Some(_) => {
             log.without_time().with_target(false).init();
@@ -84,7 +106,7 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         .build()
         .context("cannot start the runtime")?;
     let done = runtime.block_on(async {
-        let command = cli.command.unwrap_or(Command::Serve);
+        let command = cli.command.unwrap_or_else(|| Command::Serve(ServeArgs::default()));
         if let Command::ConformanceClient { url } = &command {
             return conformance::run(url).await;
         }
@@ -92,21 +114,10 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         if let Command::Migrate(args) = command {
             return migrate::run(args, &parts::host_environment()?);
         }
-        // An agent prefers most tools soon; a person who asks for a list wants all of them.
-        let patience = match command {
-            Command::Serve => (Duration::from_secs(5), SearchWait::FirstMatch(FIRST_MATCH_WAIT)),
-            Command::Exec(_)
-            | Command::Code(_)
-            | Command::Scripts(_)
-            | Command::Logs(_)
-            | Command::Sessions(_)
-            | Command::Packages(_)
-            | Command::Migrate(_)
-            | Command::Doctor(_) => (Duration::from_secs(5), SearchWait::ResponsiveServers),
-            Command::Tools(_) | Command::Servers(_) | Command::ConformanceClient { .. } => {
-                (Duration::from_secs(60), SearchWait::AllServers)
-            }
-        };
+        if let Command::Token(args) = command {
+            return token::run(args, &parts::state_dir()?);
+        }
+        let patience = catalogue_wait(&command);
         let cache = match &command {
             Command::Tools(args) if args.wants_refresh() => ToolCacheMode::Never,
             Command::Tools(_)
@@ -116,10 +127,11 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             | Command::Logs(_)
             | Command::Sessions(_)
             | Command::Packages(_) => ToolCacheMode::Instead,
-            Command::Serve
+            Command::Serve(_)
             | Command::Servers(_)
             | Command::Doctor(_)
             | Command::Migrate(_)
+            | Command::Token(_)
             | Command::ConformanceClient { .. } => ToolCacheMode::Meanwhile,
         };
         if matches!(command, Command::Code(_)) {
@@ -128,7 +140,7 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
         }
         let parts = Parts::read(&cli.common, patience, cache)?;
         match command {
-            Command::Serve => serve::run(parts).await,
+            Command::Serve(args) => serve::run(parts, args).await,
             Command::Exec(args) => exec::run(parts, args).await,
             Command::Code(args) => code::run(parts, args).await,
             Command::Scripts(args) => scripts::run(parts, args).await,
@@ -139,6 +151,7 @@ pub(crate) fn run(mut cli: Cli) -> anyhow::Result<ExitCode> {
             Command::Servers(args) => servers::run(parts, args).await,
             Command::ConformanceClient { url } => conformance::run(&url).await,
             Command::Migrate(args) => migrate::run(args, &parts::host_environment()?),
+            Command::Token(args) => token::run(args, &parts.home),
             Command::Doctor(args) => doctor::run(&parts, &args).await,
         }
     });

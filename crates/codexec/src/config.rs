@@ -4,6 +4,7 @@ mod file;
 mod files;
 mod gateway;
 mod guests;
+mod http;
 mod limits;
 mod logs;
 mod persistence;
@@ -54,6 +55,7 @@ pub(crate) struct Config {
     pub(crate) seeds: Seeds,
     /// How much of a long text a reply shows.
     pub(crate) budget: TextBudget,
+    pub(crate) http: codexec_http::HttpSettings,
 }
 
 /// The patterns of `tools.allowed`, as written.
@@ -116,6 +118,12 @@ pub(crate) enum ConfigError {
     ExecutorPattern(InvalidPattern),
     #[error("`code.may` names {0:?}; write {all}", all = grant_names())]
     Grant(String),
+    #[error(
+        "`http.trusted-proxies` names {0:?}; write addresses like \"10.0.0.1\" or \"10.0.0.0/8\""
+    )]
+    TrustedProxy(String),
+    #[error("`http.tls-certificate` and `http.tls-key` belong together; set both or none")]
+    HalfTls,
     #[error("`tools.allowed`")]
     Pattern(#[from] InvalidPattern),
 }
@@ -161,6 +169,7 @@ impl Config {
             logs: logs::logs(&file.logs)?,
             seeds,
             budget: replies::budget(&file.replies)?,
+            http: http::http(&file.http, host)?,
         })
     }
 }

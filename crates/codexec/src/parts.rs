@@ -122,6 +122,11 @@ impl Parts {
         toolsets::join(&self.toolsets, &self.config.seeds)
     }
 
+    /// Returns how an edge finds toolsets by name.
+    pub(crate) fn toolset_source(&self) -> codexec_http::ToolsetSource {
+        toolsets::source(self.toolsets.clone(), self.config.seeds.clone())
+    }
+
     pub(crate) fn build_workers(&self, role: &'static str) -> Workers {
         Workers::new(self.exec_settings(role))
     }
@@ -219,6 +224,14 @@ pub(crate) fn host_environment() -> anyhow::Result<HostEnvironment> {
     })
 }
 
+/// Returns the state directory, and creates it if missing.
+pub(crate) fn state_dir() -> anyhow::Result<PathBuf> {
+    let home = host_environment()?.state_dir;
+    permissions::check_state_dir(&home)?;
+    create_state_dir(&home)?;
+    Ok(home)
+}
+
 /// Chooses the toolsets: the command line wins over the environment, which wins over settings.
 fn choose_toolsets(
     common: &CommonArgs,
@@ -237,7 +250,7 @@ fn choose_toolsets(
 }
 
 /// Creates the state directory with mode 0700.
-fn create_state_dir(home: &Path) -> anyhow::Result<()> {
+pub(crate) fn create_state_dir(home: &Path) -> anyhow::Result<()> {
     let made = private_files::make_folder(home);
     made.with_context(|| format!("cannot create {}", home.display()))?;
     if !home.is_dir() {

@@ -21,6 +21,17 @@ pub(crate) fn join(chosen: &ToolsetNames, seeds: &Seeds) -> Toolsets {
     Toolsets::new(all(seeds).into_iter().filter(|set| chosen.has(set.name())).collect())
 }
 
+/// Returns toolsets by their names, or the `default` ones.
+pub(crate) fn source(default: ToolsetNames, seeds: Seeds) -> codexec_http::ToolsetSource {
+    Box::new(move |names| {
+        let chosen = match names {
+            Some(names) => parse([names]).ok()?,
+            None => default.clone(),
+        };
+        Some((chosen.names().to_vec(), join(&chosen, &seeds)))
+    })
+}
+
 /// Returns all toolsets, ordered by precedence: a seed's tool comes before another one of the same
 /// name.
 fn all(seeds: &Seeds) -> Vec<Arc<dyn Toolset>> {

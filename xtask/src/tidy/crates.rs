@@ -54,6 +54,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "codexec-server",
         ],
     ),
+    ("codexec-http", &["codexec-types", "codexec-files", "codexec-server", "codexec-compat"]),
     (
         "codexec",
         &[
@@ -70,6 +71,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
             "codexec-scripts",
             "codexec-server",
             "codexec-compat",
+            "codexec-http",
         ],
     ),
     ("xtask", &[]),
@@ -103,7 +105,8 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ),
     ("reqwest", &["codexec-gateway"]),
     ("serde-saphyr", &["codexec-mcp-config"]),
-    ("axum", &["codexec-server"]),
+    ("hyper*", &["codexec-http"]),
+    ("tokio-rustls", &["codexec-http"]),
     ("clap", &["codexec"]),
     ("anyhow", &["codexec", "xtask"]),
 ];

@@ -15,6 +15,13 @@ pub(super) async fn call(
     if let Err(error) = Fields::new(arguments).finish() {
         return ToolReply::error(format!("INVALID_ARGS: {error}"));
     }
+    let health = report(app, connection, started).await;
+    let text = TextBudget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
+    ToolReply::success(text)
+}
+
+/// Returns the health of the server, as far as the client may see it.
+pub async fn report(app: &App, connection: &Connection, started: Instant) -> Value {
     let sandbox = match app.workers.posture().await {
         Ok(posture) => {
             let layers = posture.names();
@@ -76,8 +83,14 @@ pub(super) async fn call(
         let what = json!({"servers": waiting, "approve_with": "codexec servers approve"});
         health.insert("waiting_for_approval".to_owned(), what);
     }
-    let text = TextBudget::DEFAULT.cut(&health.to_string(), "`codexec doctor` shows all");
-    ToolReply::success(text)
+    health
+}
+
+/// Returns true if code can run and be recorded, and no server has a problem.
+pub async fn is_healthy(app: &App) -> bool {
+    app.workers.posture().await.is_ok()
+        && app.records.store().await.is_ok()
+        && app.gateway.health().iter().all(|server| server.describe_problem().is_none())
 }
 
 /// Formats a server's health. Only values that differ from the normal state are included.

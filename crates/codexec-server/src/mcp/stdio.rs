@@ -161,7 +161,7 @@ async fn write_lines(mut writer: StdioWriter, mut queue: mpsc::Receiver<QueuedLi
 }
 
 /// Returns the response to a line that is not a valid message.
-fn explain_parse_error(line: &[u8], error: &serde_json::Error) -> Value {
+pub(super) fn explain_parse_error(line: &[u8], error: &serde_json::Error) -> Value {
     let is_strict = serde_json::from_slice::<Value>(line).is_ok();
     match codexec_types::parse_lenient_json(line) {
         Ok(Value::Array(_)) => error_response(

@@ -89,6 +89,16 @@ impl Toolsets {
         self.0.iter().find(|set| set.has_tool(tool)).map(Arc::as_ref)
     }
 
+    /// Returns true if the tool is known to change nothing. Tools of others are not.
+    ///
+    /// THREAT[HTTP-4]: a token with the scope `read` calls no other tools.
+    pub(super) fn only_reads(&self, tool: &str) -> bool {
+        let tools = self.find(tool).map(Toolset::tools).unwrap_or_default();
+        let definition = tools.into_iter().find(|definition| definition.name == tool);
+        let annotations = definition.and_then(|definition| definition.annotations);
+        annotations.and_then(|hints| hints.read_only_hint).unwrap_or(false)
+    }
+
     pub(super) fn has(&self, changing: ChangingTools) -> bool {
         self.0.iter().any(|set| set.changing_tools() == changing)
     }

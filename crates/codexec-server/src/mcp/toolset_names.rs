@@ -41,6 +41,10 @@ impl ToolsetNames {
         }
     }
 
+    pub fn names(&self) -> &[&'static str] {
+        &self.0
+    }
+
     pub fn has(&self, name: &str) -> bool {
         self.0.contains(&name)
     }

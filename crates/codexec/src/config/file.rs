@@ -30,6 +30,7 @@ pub(crate) struct ConfigFile {
     pub(super) discovery: DiscoverySection,
     pub(super) logs: LogsSection,
     pub(super) replies: RepliesSection,
+    pub(super) http: HttpSection,
     pub(super) code_executor: CodeExecutorSection,
     pub(super) code_execution_mode: CodeExecutionModeSection,
     pub(super) mcpproxy: McpproxySection,
@@ -211,6 +212,30 @@ pub(super) struct RepliesSection {
     pub(super) head: Option<u64>,
     /// How much of the end is shown.
     pub(super) tail: Option<u64>,
+}
+
+/// How clients reach codexec over HTTP.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct HttpSection {
+    /// The most connections of one address.
+    pub(super) connections_per_peer: Option<u64>,
+    /// Names of this server, besides its addresses.
+    pub(super) hosts: Vec<String>,
+    /// Balancers whose `X-Forwarded-For` counts.
+    pub(super) trusted_proxies: Vec<String>,
+    /// The most requests of one token.
+    pub(super) requests_per_minute: Option<u64>,
+    pub(super) max_body_mib: Option<u64>,
+    pub(super) header_timeout_s: Option<u64>,
+    pub(super) body_timeout_s: Option<u64>,
+    pub(super) write_timeout_s: Option<u64>,
+    /// How long executions may continue when the server stops.
+    pub(super) grace_s: Option<u64>,
+    pub(super) tls_certificate: Option<PathBuf>,
+    pub(super) tls_key: Option<PathBuf>,
+    /// True to serve `/metrics` without a token.
+    pub(super) public_metrics: bool,
 }
 
 /// Settings of the toolset `code-executor`.

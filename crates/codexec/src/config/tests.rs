@@ -51,8 +51,8 @@ fn invalid_settings_are_explained() {
         "colour = 1",
         "unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, `files`, \
          `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, \
-         `gateway`, `discovery`, `logs`, `replies`, `code-executor`, `code-execution-mode`, \
-         `mcpproxy`, `servers`",
+         `gateway`, `discovery`, `logs`, `replies`, `http`, `code-executor`, \
+         `code-execution-mode`, `mcpproxy`, `servers`",
     );
     check_refused("[tools]\nallowed = ['github']", "`tools.allowed`");
 }

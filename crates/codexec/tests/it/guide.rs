@@ -7,13 +7,14 @@ use serde_json::Value;
 use crate::support::command;
 
 /// Compiled in, because a plain user may not be able to read the repository.
-const GUIDES: [(&str, &str); 14] = [
+const GUIDES: [(&str, &str); 15] = [
     ("bash.md", include_str!("../../../../docs/guide/bash.md")),
     ("connect-a-client.md", include_str!("../../../../docs/guide/connect-a-client.md")),
     ("direct.md", include_str!("../../../../docs/guide/direct.md")),
     ("files.md", include_str!("../../../../docs/guide/files.md")),
     ("first-program.md", include_str!("../../../../docs/guide/first-program.md")),
     ("four-languages.md", include_str!("../../../../docs/guide/four-languages.md")),
+    ("http.md", include_str!("../../../../docs/guide/http.md")),
     ("logs.md", include_str!("../../../../docs/guide/logs.md")),
     ("packages.md", include_str!("../../../../docs/guide/packages.md")),
     ("python.md", include_str!("../../../../docs/guide/python.md")),

@@ -23,6 +23,7 @@ mod files;
 mod files_moved;
 mod fleet;
 mod guide;
+mod http;
 mod interpreters;
 mod kept_workers;
 mod leaks;

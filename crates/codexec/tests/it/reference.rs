@@ -52,6 +52,10 @@ fn the_command_line_is_documented_as_it_is() {
         &["servers", "restart"],
         &["servers", "login"],
         &["servers", "approve"],
+        &["token"],
+        &["token", "create"],
+        &["token", "list"],
+        &["token", "revoke"],
         &["migrate"],
         &["doctor"],
     ] {

@@ -18,6 +18,8 @@ pub(crate) struct Case {
     /// The feature without which it means nothing.
     pub(crate) applies_if: Option<String>,
     pub(crate) oracle: Oracle,
+    /// What the response to an HTTP request must have, if it is one.
+    pub(crate) http_status: Vec<u16>,
 }
 
 /// What must hold of everything that was said, of how it ended, and of the host.
@@ -52,6 +54,7 @@ fn case(line: &Value) -> Case {
         request: line["code_or_request"].clone(),
         opts: line["opts"].clone(),
         applies_if: line["applies_if"].as_str().map(ToOwned::to_owned),
+        http_status: serde_json::from_value(oracle["http_status"].clone()).unwrap_or_default(),
         oracle: Oracle {
             forbid: texts(&oracle["forbid"]),
             require: texts(&oracle["require"]),
@@ -75,7 +78,7 @@ pub(super) fn texts(value: &Value) -> Vec<String> {
 }
 
 /// `@@NAME@@` is what `names` has for it, `@@REP:3:ab@@` is `ababab`.
-pub(super) fn fill(text: &str, names: &[(&str, String)]) -> String {
+pub(crate) fn fill(text: &str, names: &[(&str, String)]) -> String {
     let mut filled = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("@@") {

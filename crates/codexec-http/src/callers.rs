@@ -1,0 +1,129 @@
+//! What the server keeps for each token in use.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime};
+
+use codexec_server::mcp::McpEndpoint;
+use codexec_server::{App, Connection, LivePolicy, TextBudget, TokenScope};
+use codexec_types::{Edge as EdgeKind, Identity, Principal};
+use tokio_util::sync::CancellationToken;
+
+use crate::edge::ToolsetSource;
+use crate::error::HttpError;
+use crate::rate_limit::RateLimit;
+use crate::tokens::TokenRecord;
+
+/// The parts of the server that every caller's connection is made of.
+pub(crate) struct CallerParts {
+    pub(crate) app: Arc<App>,
+    pub(crate) policy: Arc<LivePolicy>,
+    pub(crate) budget: TextBudget,
+    pub(crate) toolsets: ToolsetSource,
+    pub(crate) requests_per_minute: u32,
+    /// Ends all streams and sessions.
+    pub(crate) stop: CancellationToken,
+}
+
+/// The holder of one token.
+pub(crate) struct Caller {
+    record: TokenRecord,
+    scope: TokenScope,
+    pub(crate) rate: RateLimit,
+    /// By the names of toolsets, in their fixed order.
+    places: Mutex<HashMap<Vec<&'static str>, Arc<Place>>>,
+    stop: CancellationToken,
+}
+
+/// One path for one caller.
+pub(crate) struct Place {
+    pub(crate) connection: Arc<Connection>,
+    pub(crate) mcp: McpEndpoint,
+}
+
+/// The callers by the name of their token.
+#[derive(Default)]
+pub(crate) struct Callers(Mutex<HashMap<String, Arc<Caller>>>);
+
+impl Callers {
+    /// Returns the caller with this token. Forgets callers whose tokens are no longer valid, and
+    /// stops what they run.
+    pub(crate) fn get(
+        &self,
+        record: &TokenRecord,
+        valid: &[TokenRecord],
+        parts: &CallerParts,
+    ) -> Result<Arc<Caller>, HttpError> {
+        let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = SystemTime::now();
+        callers.retain(|_, caller| {
+            let is_valid = valid.contains(&caller.record) && !caller.record.is_expired(now);
+            if !is_valid {
+                caller.end();
+            }
+            is_valid
+        });
+        if let Some(caller) = callers.get(record.name.as_str()) {
+            return Ok(Arc::clone(caller));
+        }
+        let scope = record.scope().map_err(|_| HttpError::NoToken)?;
+        let rate = scope.requests_per_minute().unwrap_or(parts.requests_per_minute);
+        let rate = rate.min(parts.requests_per_minute);
+        let caller = Arc::new(Caller {
+            record: record.clone(),
+            scope,
+            rate: RateLimit::new(rate, Instant::now()),
+            places: Mutex::default(),
+            stop: parts.stop.child_token(),
+        });
+        callers.insert(record.name.as_str().to_owned(), Arc::clone(&caller));
+        Ok(caller)
+    }
+}
+
+impl Caller {
+    /// Returns the place of these toolsets; `None` are those that the server offers by default.
+    pub(crate) fn place(
+        &self,
+        toolsets: Option<&str>,
+        parts: &CallerParts,
+    ) -> Result<Arc<Place>, HttpError> {
+        let (names, joined) = (parts.toolsets)(toolsets).ok_or(HttpError::NotFound)?;
+        let denied = names.iter().find(|name| !self.scope.allows_toolset(name));
+        let (names, joined) = match (denied, toolsets, self.scope.toolsets()) {
+            (None, _, _) => (names, joined),
+            // A client that names no toolset gets those of its token.
+            (Some(_), None, Some(own)) => {
+                (parts.toolsets)(Some(&own.join(","))).ok_or(HttpError::NotFound)?
+            }
+            (Some(denied), _, _) => return Err(HttpError::Scope(format!("toolset:{denied}"))),
+        };
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = places.get(&names) {
+            return Ok(Arc::clone(place));
+        }
+        let identity = Identity::Token(self.record.name.clone());
+        let principal = Principal::new(identity, EdgeKind::Http);
+        let connection = Connection::new(principal, joined, Arc::clone(&parts.policy))
+            .with_budget(parts.budget)
+            .with_scope(self.scope.clone());
+        let connection = Arc::new(connection);
+        let mcp = McpEndpoint::new(
+            Arc::clone(&parts.app),
+            Arc::clone(&connection),
+            self.stop.child_token(),
+        );
+        let place = Arc::new(Place { connection, mcp });
+        places.insert(names, Arc::clone(&place));
+        Ok(place)
+    }
+
+    /// Stops everything that the caller runs.
+    fn end(&self) {
+        self.stop.cancel();
+        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        for place in places.values() {
+            place.connection.stop_executions();
+        }
+    }
+}
