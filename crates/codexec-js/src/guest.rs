@@ -152,6 +152,8 @@ impl<'js> EngineGuest<'_, 'js> {
     ) -> Result<Function<'js>, Thrown> {
         let mut options = EvalOptions::default();
         options.filename = Some(file.to_owned());
+        // Strict mode is for code that asks for it, as in Node's scripts.
+        options.strict = false;
         self.ctx.eval_with_options(script, options).map_err(|_| {
             // Syntax that the parser accepts, but this engine does not.
             let thrown = self.take_thrown();

@@ -1,6 +1,6 @@
 // The guest's access to tools. Names and arguments become text here; only the host checks them.
 (native, own) => {
-  const { Error, Promise, Proxy, RangeError, TypeError, WeakMap } = globalThis;
+  const { Error, Promise, Proxy, RangeError, String, TypeError, WeakMap } = globalThis;
   const { stringify, wellFormed } = own;
   const MAX_ARGS_BYTES = 8 * 1024 * 1024;
   const MAX_BATCH = 100;
@@ -261,6 +261,10 @@
     native.progress(wellFormed(typeof message === "string" ? message : own.inspect(message)));
   };
 
+  // Throws, because `false` is an error only in strict code.
+  const refuseChange = (_, name) => {
+    throw new TypeError("'" + own.wellFormed(String(name)) + "' is read-only");
+  };
   const serverProxy = (server) => {
     const known = own.createObject(null);
     const made = own.createObject(null);
@@ -290,8 +294,8 @@
       has: (target, name) => (load(), name in target),
       ownKeys: (target) => (load(), own.ownKeys(target)),
       getOwnPropertyDescriptor: (target, name) => (load(), own.descriptorOf(target, name)),
-      set: () => false,
-      defineProperty: () => false,
+      set: refuseChange,
+      defineProperty: refuseChange,
     });
   };
 
@@ -308,8 +312,8 @@
       return (unknown[name] ??= serverProxy(wellFormed(name)));
     },
     has: (target, name) => name in target || name in aliases,
-    set: () => false,
-    defineProperty: () => false,
+    set: refuseChange,
+    defineProperty: refuseChange,
   });
 
   const globals = {

@@ -491,7 +491,9 @@ const shim = path.dirname(fileURLToPath(import.meta.url));
 own.hostFunctions = JSON.parse(readFileSync(path.join(shim, "host_functions.json"), "utf8"));
 for (const name of ["tools.js", "host_functions.js"]) {
   const filename = path.join(shim, name);
-  new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
+  // Strict, so that the guest's functions do not see ours as their callers.
+  const text = '"use strict";' + readFileSync(filename, "utf8");
+  new vm.Script(text, { filename }).runInThisContext()(native, own);
 }
 define(globalThis, "emit", emitBy(own, send));
 process.on("beforeExit", () => {

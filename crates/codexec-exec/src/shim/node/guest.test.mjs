@@ -94,6 +94,16 @@ const check = (name, cases, options) =>
     );
   });
 
+check("code is strict only if it asks for it or is a module", [
+  ["x = 1; x + 1", "2"],
+  ["x = await Promise.resolve(3); [x, typeof this, globalThis.x, delete globalThis.x]", '[3,"object",3,true]'],
+  ["'use strict'; x = 1", "RUNTIME_ERROR ReferenceError: x is not defined @1:17"],
+  ["function f() { 'use strict'; x = 1 }\nf()", "RUNTIME_ERROR ReferenceError: x is not defined @1:32"],
+  ["import 'node:fs';\nx = 1", "RUNTIME_ERROR ReferenceError: x is not defined @2:3"],
+  ["export {}; typeof this", '"undefined"'],
+  ["var o = {a: 1}; with (o) { a = 010 }; await o", '{"a":8}'],
+]);
+
 check("values come from return or the last expression", [
   ["1 + 1", "2"],
   ["const x = 1; x + 1", "2"],
@@ -114,8 +124,6 @@ check("values come from return or the last expression", [
   ["new Set([1, 2])", "[1,2]"],
   ["#!/usr/bin/env node\n7", "7"],
   ["'\\ud800'", '"\\ud800"'],
-  ["typeof this", '"undefined"'],
-  ["x = 1", "RUNTIME_ERROR ReferenceError: x is not defined @1:3"],
   ["", "null"],
 ]);
 

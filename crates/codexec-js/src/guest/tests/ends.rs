@@ -24,6 +24,22 @@ fn values_come_from_return_or_the_last_expression() {
 }
 
 #[test]
+fn code_is_strict_only_if_it_asks_for_it_or_is_a_module() {
+    let undeclared = |at: &str| format!("RUNTIME_ERROR ReferenceError: x is not defined @{at}");
+    for check in [check, check_typescript] {
+        check("x = await Promise.resolve(1); x + globalThis.x", "2");
+        check("for (i = 0; i < 3; i++); i", "3");
+        check("(function () { return this === globalThis })()", "true");
+        check("'use strict'; x = 1", &undeclared("1:15"));
+        check("function f() { 'use strict'; x = 1 } f()", &undeclared("1:30"));
+        check("export {};\nx = 1", &undeclared("2:1"));
+        check("const x = 1; try { x = 2 } catch (e) { return e.name }", r#""TypeError""#);
+    }
+    check("var o = {a: 1}; with (o) { a = 010 }; o", r#"{"a":8}"#);
+    check("const f = (await 1); with (o) {", "SYNTAX_ERROR Expected `}` but found `EOF` @1:32");
+}
+
+#[test]
 fn results_that_are_not_json_are_errors() {
     let hint = "; return plain objects, arrays, strings, numbers, booleans or null";
     let check = |code: &str, why: &str| {
