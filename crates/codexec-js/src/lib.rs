@@ -3,6 +3,7 @@
 //! Invariant: after [`JsGuest::warm`] no code opens a file, starts a thread or reads the
 //! environment. The socket is the only way out, and no guest value is trusted on its way to it.
 
+mod callee;
 mod fault;
 mod guest;
 mod native;

@@ -23,6 +23,7 @@ use oxc_span::{GetSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use self::declarations::OwnerNames;
+use crate::callee::excerpt;
 use crate::positions::{Positions, position_of};
 
 pub(crate) use declarations::DeclaredNames;
@@ -31,6 +32,7 @@ pub(crate) use declarations::DeclaredNames;
 pub(crate) struct Program {
     pub(crate) script: String,
     pub(crate) positions: Positions,
+    pub(crate) source_type: SourceType,
     pub(crate) declared: DeclaredNames,
 }
 
@@ -49,6 +51,8 @@ const HEAD: &str = "({\"<main>\": async () => {\n";
 const STRICT_HEAD: &str = "({\"<main>\": async () => {\"use strict\";\n";
 const TAIL: &str = "\n}})[\"<main>\"]";
 
+const TYPED_HINT: &str = "; the code is valid TypeScript: set language to typescript";
+
 /// A syntax error.
 struct SyntaxFlaw {
     message: String,
@@ -65,11 +69,16 @@ impl Program {
         // As a module, a text may await; as a script, it may use what strict mode forbids.
         let compiled = compile(code, source_type, names)
             .or_else(|flaw| compile(code, source_type.with_script(true), names).map_err(|_| flaw));
-        compiled.map_err(|flaw| Thrown {
-            code: syntax_error_code(language),
-            message: flaw.message,
-            at: flaw.offset.map(|offset| position_of(code, offset)),
-            stack: None,
+        compiled.map_err(|flaw| {
+            let is_typed =
+                language == Language::JavaScript && compile(code, SourceType::ts(), names).is_ok();
+            let hint = if is_typed { TYPED_HINT } else { "" };
+            Thrown {
+                code: syntax_error_code(language),
+                message: format!("{}{hint}", flaw.message),
+                at: flaw.offset.map(|offset| position_of(code, offset)),
+                stack: flaw.offset.and_then(|offset| excerpt(code, offset)),
+            }
         })
     }
 }
@@ -129,7 +138,7 @@ fn compile(code: &str, source_type: SourceType, names: NameScope) -> Result<Prog
         }
     };
     let (script, positions) = print(&program, &head);
-    Ok(Program { script, positions, declared: DeclaredNames { variables, anew } })
+    Ok(Program { script, positions, source_type, declared: DeclaredNames { variables, anew } })
 }
 
 fn print(program: &ast::Program<'_>, head: &str) -> (String, Positions) {

@@ -163,6 +163,12 @@ impl ImageType {
         }
     }
 
+    /// Finds the type by its MIME name.
+    pub fn parse(name: &str) -> Option<ImageType> {
+        let all = [ImageType::Png, ImageType::Jpeg, ImageType::Gif, ImageType::Webp];
+        all.into_iter().find(|one| one.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             ImageType::Png => "image/png",

@@ -1,3 +1,5 @@
+mod guess;
+
 use std::fmt;
 
 /// The language of a guest's code.
@@ -28,6 +30,17 @@ impl Language {
             Language::Python => "python",
             Language::Bash => "bash",
             Language::Node => "node",
+        }
+    }
+
+    /// Returns the name as it is written in a text.
+    pub fn title(self) -> &'static str {
+        match self {
+            Language::JavaScript => "JavaScript",
+            Language::TypeScript => "TypeScript",
+            Language::Python => "Python",
+            Language::Bash => "Bash",
+            Language::Node => "Node.js",
         }
     }
 

@@ -20,6 +20,16 @@ export class Flaw {
   }
 }
 
+// Returns the line of a position, and a mark below it. No guest's code has run before this.
+const EXCERPT_CHARS = 100;
+export const excerpt = (code, { line, column }) => {
+  const text = (code.split("\n")[line - 1] ?? "").trimEnd();
+  const from = Math.max(0, column - 1 - EXCERPT_CHARS / 2);
+  const shown = text.slice(from, from + EXCERPT_CHARS);
+  const padding = shown.slice(0, column - 1 - from).replace(/[^\t]/g, " ");
+  return shown.trim() === "" ? undefined : `  ${shown}\n  ${padding}^`;
+};
+
 const AsyncFunction = (async () => {}).constructor;
 const PARSING = {
   ecmaVersion: "latest",

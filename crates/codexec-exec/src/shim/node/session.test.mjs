@@ -234,7 +234,7 @@ check("tools work in every cell", [
   ["(await tools.github.x({a: 1})).tool.args", '{"a":1}'],
   ["call_tool('github', 'x').result.tool.tool", '"x"'],
   ["tools.github.y({}).then(() => console.log('answered')); 1", "answered\n1"],
-  ["const p = tools.github.z({}); 0", "0"],
+  ["const p = tools.github.z({}); 0", "[codexec] at <main> (cell-4.mjs:1:24): tools.github.z was not awaited: the call was made, but the code went on without its result; write await tools.github.z(..)\n0"],
   ["(await p).tool.tool", '"z"'],
 ]);
 
