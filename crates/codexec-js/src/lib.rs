@@ -6,6 +6,7 @@
 mod callee;
 mod fault;
 mod guest;
+mod intl;
 mod native;
 mod positions;
 mod prelude;
@@ -13,5 +14,6 @@ mod program;
 mod random;
 mod url;
 mod wire;
+mod zone;
 
 pub use guest::{JsGuest, WarmError};

@@ -97,6 +97,7 @@ pub(crate) fn make_natives<'js>(ctx: &Ctx<'js>, host: &Rc<HostLink>) -> Result<O
     let natives = Object::new(ctx.clone())?;
     add_communication(&natives, host)?;
     add_clock_and_random(&natives, host)?;
+    natives.set("intl", crate::intl::make_natives(ctx)?)?;
     natives.set(
         "parseUrl",
         Func::from(|text: String, base: Option<String>| url::parse(&text, base.as_deref())),

@@ -9,7 +9,7 @@ use rquickjs::{Ctx, Function, Object, Result, Value};
 use crate::native::{HostLink, make_natives};
 
 /// In order of evaluation: a file may use the definitions of earlier ones.
-const FILES: [(&str, &str); 13] = [
+const FILES: [(&str, &str); 14] = [
     ("primordials", include_str!("prelude/primordials.js")),
     ("inspect", include_str!("prelude/inspect.js")),
     ("console", include_str!("prelude/console.js")),
@@ -20,6 +20,7 @@ const FILES: [(&str, &str); 13] = [
     ("tools", include_str!("prelude/tools.js")),
     ("host_functions", include_str!("prelude/host_functions.js")),
     ("emit", include_str!("prelude/emit.js")),
+    ("lazy_intl", include_str!("prelude/lazy_intl.js")),
     ("hints", include_str!("prelude/hints.js")),
     ("session", include_str!("prelude/session.js")),
     ("main", include_str!("prelude/main.js")),

@@ -5,6 +5,7 @@ mod ends;
 mod globals;
 mod host_functions;
 mod hostile;
+mod intl;
 mod output;
 mod sessions;
 mod typescript;
