@@ -12,6 +12,7 @@ use codexec_types::{
 use crate::answers::Answers;
 use crate::execution_packages::ExecutionPackages;
 use crate::guest_run::{GuestRun, RunResults};
+use crate::language_guess::guess_other_language;
 use crate::outer_execution::{OuterExecution, SessionScope};
 use crate::sessions::{OpenSession, SessionLease};
 use crate::{App, Client, ExecuteError, ExecutionRequest, Images, SessionError};
@@ -167,7 +168,7 @@ impl App {
 fn name_other_language(mut outcome: Outcome, admitted: &Admitted) -> Outcome {
     if let Outcome::Threw(thrown) = &mut outcome
         && matches!(thrown.code, ThrownCode::SyntaxError | ThrownCode::TranspileError)
-        && let Some(other) = admitted.language().guess_other(admitted.code())
+        && let Some(other) = guess_other_language(admitted.language(), admitted.code())
     {
         thrown.message.push_str("; the code looks like ");
         thrown.message.push_str(other.title());

@@ -19,6 +19,7 @@ mod execution_request;
 mod fields;
 mod guest_run;
 mod images;
+mod language_guess;
 mod live_policy;
 mod live_settings;
 pub mod mcp;

@@ -1,5 +1,3 @@
-mod guess;
-
 use std::fmt;
 
 /// The language of a guest's code.

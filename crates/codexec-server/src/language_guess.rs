@@ -1,30 +1,28 @@
 //! Guesses the language of code whose syntax is not that of the language it was sent as.
 
-use super::Language;
+use codexec_types::Language;
 
-impl Language {
-    /// Returns the language that the code seems to be in, if it is clearly not `self`. Call this for
-    /// code with a syntax error only: a valid program may look like anything.
-    pub fn guess_other(self, code: &str) -> Option<Language> {
-        let count = |is_line: fn(&str) -> bool| {
-            code.lines().take(MAX_LINES).filter(|line| is_line(line.trim())).count()
-        };
-        let (python, script, bash) = (count(is_python), count(is_javascript), count(is_bash));
-        match self {
-            Language::JavaScript | Language::TypeScript | Language::Node if script == 0 => {
-                match (python, bash) {
-                    (1.., _) => Some(Language::Python),
-                    (0, 1..) => Some(Language::Bash),
-                    (0, 0) => None,
-                }
-            }
-            Language::Python if python == 0 => match (script, bash) {
-                (1.., _) => Some(Language::TypeScript),
+/// Returns the language that the code seems to be in, if it is clearly not `given`. Call this for
+/// code with a syntax error only: a valid program may look like anything.
+pub(crate) fn guess_other_language(given: Language, code: &str) -> Option<Language> {
+    let count = |is_line: fn(&str) -> bool| {
+        code.lines().take(MAX_LINES).filter(|line| is_line(line.trim())).count()
+    };
+    let (python, script, bash) = (count(is_python), count(is_javascript), count(is_bash));
+    match given {
+        Language::JavaScript | Language::TypeScript | Language::Node if script == 0 => {
+            match (python, bash) {
+                (1.., _) => Some(Language::Python),
                 (0, 1..) => Some(Language::Bash),
                 (0, 0) => None,
-            },
-            _ => None,
+            }
         }
+        Language::Python if python == 0 => match (script, bash) {
+            (1.., _) => Some(Language::TypeScript),
+            (0, 1..) => Some(Language::Bash),
+            (0, 0) => None,
+        },
+        _ => None,
     }
 }
 
@@ -66,3 +64,6 @@ fn is_bash(line: &str) -> bool {
     const STARTS: [&str; 6] = ["#!/bin/", "echo ", "export ", "if [ ", "set -", "cd "];
     WHOLE.contains(&line) || STARTS.iter().any(|start| line.starts_with(start))
 }
+
+#[cfg(test)]
+mod tests;
