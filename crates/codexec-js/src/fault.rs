@@ -9,6 +9,9 @@ use crate::prelude::Prelude;
 /// Longer messages are cut.
 const MESSAGE_BYTES: usize = 16 << 10;
 
+/// The engine's error for a call of something that is not a function.
+const NOT_A_FUNCTION: &str = "TypeError: not a function";
+
 const OUT_OF_MEMORY: &str = "the code used up its memory";
 
 /// Describes a thrown value. Reading it runs guest code (getters, proxies), so every step may
@@ -22,7 +25,7 @@ pub(crate) fn describe_thrown<'js>(
     let object = error.as_object();
     let maker = object.and_then(|error| class_name(ctx, error)).unwrap_or_default();
     let stack = object.and_then(|error| read_text(ctx, error, "stack"));
-    let Stack { at, text: stack } =
+    let Stack { at, is_innermost, text: stack } =
         stack.map(|stack| texts.parse_stack(&stack, &maker)).unwrap_or_default();
     let stack = stack.map(cut);
     if is_out_of_memory(ctx, error) {
@@ -37,6 +40,14 @@ pub(crate) fn describe_thrown<'js>(
     let message = own
         .or_else(|| take_ok(ctx, prelude.describe(error)))
         .unwrap_or_else(|| "an error that cannot be shown was thrown".to_owned());
+    let callee = at.filter(|_| is_innermost && message == NOT_A_FUNCTION);
+    let callee = callee.and_then(|at| texts.explain_callee(at));
+    let message = callee.map_or(message, |callee| format!("TypeError: {callee}"));
+    let hint = match tool_code {
+        Some(_) => None,
+        None => take_ok(ctx, prelude.hint(&message)).flatten(),
+    };
+    let message = hint.map_or(message.clone(), |hint| format!("{message}; {hint}"));
     Thrown { code, message: cut(message), at, stack }
 }
 

@@ -84,7 +84,8 @@ impl JsGuest {
             Err(flaw) => return self.send(&FromGuest::Threw(flaw)),
         };
         self.limit_memory(job);
-        let file = self.host.texts.borrow_mut().add(0, program.positions);
+        let source = (job.code.clone(), program.source_type);
+        let file = self.host.texts.borrow_mut().add(0, source, program.positions);
         let ending = self.with_run(|run| {
             if run.begin(job).and_then(|()| run.give(&job.input, &job.args)).is_err() {
                 return Ok(Err(run.take_thrown()));
@@ -136,7 +137,7 @@ impl<'js> EngineGuest<'_, 'js> {
         // `tools.my_server` reaches `my-server`.
         let servers =
             job.servers.iter().map(|name| vec![name.clone(), to_identifier(name)]).collect();
-        self.prelude.begin(servers)
+        self.prelude.begin(servers, job.is_session)
     }
 
     fn give(&self, input: &Json, args: &[String]) -> rquickjs::Result<()> {
@@ -152,6 +153,8 @@ impl<'js> EngineGuest<'_, 'js> {
     ) -> Result<Function<'js>, Thrown> {
         let mut options = EvalOptions::default();
         options.filename = Some(file.to_owned());
+        // Strict mode is for code that asks for it, as in Node's scripts.
+        options.strict = false;
         self.ctx.eval_with_options(script, options).map_err(|_| {
             // Syntax that the parser accepts, but this engine does not.
             let thrown = self.take_thrown();
@@ -242,6 +245,10 @@ impl<'js> EngineGuest<'_, 'js> {
                 let error = take_ok(&self.ctx, self.prelude.error());
                 return Err(error.map_or_else(stuck_error, |error| self.describe_thrown(&error)));
             }
+        }
+        let lost = take_ok(&self.ctx, self.prelude.unawaited());
+        if let Some(error) = lost.filter(|error| !error.is_undefined()) {
+            return Err(self.describe_thrown(&error));
         }
         let text = match self.prelude.result() {
             Ok(text) => text.filter(|text| text.len() <= RESULT_BYTES),

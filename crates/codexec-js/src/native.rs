@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use codexec_types::{Ask, CallError, FromGuest, Json, OutputStream};
+use codexec_types::{Ask, CallError, FromGuest, Image, ImageType, Json, OutputStream};
 use rquickjs::prelude::Func;
 use rquickjs::{Ctx, Exception, Object, Result, TypedArray, Value};
 
@@ -19,6 +19,9 @@ const OUTPUT_BYTES: usize = 512 << 10;
 
 /// Limit of an ask, so that it always fits into a frame.
 const ASK_BYTES: usize = 9 << 20;
+
+/// Limit of an image as base64.
+const IMAGE_BYTES: usize = 8 << 20;
 
 /// Limit of a progress message, which is a single short line.
 const PROGRESS_BYTES: usize = 4 << 10;
@@ -94,6 +97,7 @@ pub(crate) fn make_natives<'js>(ctx: &Ctx<'js>, host: &Rc<HostLink>) -> Result<O
     let natives = Object::new(ctx.clone())?;
     add_communication(&natives, host)?;
     add_clock_and_random(&natives, host)?;
+    natives.set("intl", crate::intl::make_natives(ctx)?)?;
     natives.set(
         "parseUrl",
         Func::from(|text: String, base: Option<String>| url::parse(&text, base.as_deref())),
@@ -135,6 +139,15 @@ fn add_communication<'js>(natives: &Object<'js>, host: &Rc<HostLink>) -> Result<
     )?;
     let own = Rc::clone(host);
     natives.set(
+        "image",
+        Func::from(move |ctx: Ctx<'js>, mime: String, base64: String| {
+            let image = make_image(&ctx, &mime, base64)?;
+            own.with_wire(|wire| wire.send(&FromGuest::Image(image)))
+                .map_err(|_| host_gone_error(&ctx))
+        }),
+    )?;
+    let own = Rc::clone(host);
+    natives.set(
         "ask",
         Func::from(move |ctx: Ctx<'js>, text: String| {
             if text.len() > ASK_BYTES {
@@ -159,6 +172,21 @@ fn add_communication<'js>(natives: &Object<'js>, host: &Rc<HostLink>) -> Result<
             }
         }),
     )
+}
+
+fn make_image(ctx: &Ctx<'_>, mime: &str, base64: String) -> Result<Image> {
+    if base64.len() > IMAGE_BYTES {
+        let message = format!(
+            "this image is {} characters of base64; at most {IMAGE_BYTES} are allowed",
+            base64.len()
+        );
+        return Err(Exception::throw_range(ctx, &message));
+    }
+    let mime = ImageType::parse(mime).ok_or_else(|| {
+        let message = format!("emit shows png, jpeg, gif and webp images, not {mime:.60}");
+        Exception::throw_type(ctx, &message)
+    })?;
+    Ok(Image { mime, base64 })
 }
 
 fn add_clock_and_random<'js>(natives: &Object<'js>, host: &Rc<HostLink>) -> Result<()> {

@@ -4,6 +4,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use codexec_types::Position;
+use oxc_span::SourceType;
+
+use crate::callee::explain_callee;
 
 /// The engine's file name for the code of a single execution.
 const CODE: &str = "<code>";
@@ -25,6 +28,9 @@ const MAX_PRINTED_BYTES: usize = 4 << 20;
 #[derive(Default)]
 pub(crate) struct GuestTexts {
     latest: u32,
+    /// The latest text itself.
+    source: String,
+    source_type: SourceType,
     positions: BTreeMap<u32, Positions>,
 }
 
@@ -41,6 +47,8 @@ pub(crate) struct Positions {
 pub(crate) struct Stack {
     /// The position in the latest text.
     pub(crate) at: Option<Position>,
+    /// `at` is the innermost frame, not that of a caller.
+    pub(crate) is_innermost: bool,
     /// One frame per line.
     pub(crate) text: Option<String>,
 }
@@ -54,7 +62,12 @@ struct StackFrame<'a> {
 
 impl GuestTexts {
     /// Adds the text that runs from now on, and returns the engine's file name for it.
-    pub(crate) fn add(&mut self, number: u32, positions: Positions) -> Cow<'static, str> {
+    pub(crate) fn add(
+        &mut self,
+        number: u32,
+        (source, source_type): (String, SourceType),
+        positions: Positions,
+    ) -> Cow<'static, str> {
         self.latest = number;
         self.positions.insert(number, positions);
         let bytes = |texts: &BTreeMap<u32, Positions>| -> usize {
@@ -63,6 +76,8 @@ impl GuestTexts {
         while self.positions.len() > 1 && bytes(&self.positions) > MAX_PRINTED_BYTES {
             self.positions.pop_first();
         }
+        self.source = source;
+        self.source_type = source_type;
         if number == 0 { CODE.into() } else { format!("<cell {number}>").into() }
     }
 
@@ -76,7 +91,14 @@ impl GuestTexts {
         let at = shown.iter().find(|frame| frame.text == self.latest).map(|frame| frame.at);
         let frames: Vec<String> =
             shown.iter().take(MAX_FRAMES).map(|frame| self.format_frame(frame)).collect();
-        Stack { at, text: (!frames.is_empty()).then(|| frames.join("\n")) }
+        let innermost = engine.lines().next().and_then(|line| self.parse_frame(line));
+        let is_innermost = innermost.is_some_and(|frame| frame.text == self.latest);
+        Stack { at, is_innermost, text: (!frames.is_empty()).then(|| frames.join("\n")) }
+    }
+
+    /// Names what the latest text called at this position.
+    pub(crate) fn explain_callee(&self, at: Position) -> Option<String> {
+        explain_callee(&self.source, self.source_type, at)
     }
 
     fn format_frame(

@@ -9,7 +9,7 @@ use rquickjs::{Ctx, Function, Object, Result, Value};
 use crate::native::{HostLink, make_natives};
 
 /// In order of evaluation: a file may use the definitions of earlier ones.
-const FILES: [(&str, &str); 11] = [
+const FILES: [(&str, &str); 14] = [
     ("primordials", include_str!("prelude/primordials.js")),
     ("inspect", include_str!("prelude/inspect.js")),
     ("console", include_str!("prelude/console.js")),
@@ -19,6 +19,9 @@ const FILES: [(&str, &str); 11] = [
     ("url", include_str!("prelude/url.js")),
     ("tools", include_str!("prelude/tools.js")),
     ("host_functions", include_str!("prelude/host_functions.js")),
+    ("emit", include_str!("prelude/emit.js")),
+    ("lazy_intl", include_str!("prelude/lazy_intl.js")),
+    ("hints", include_str!("prelude/hints.js")),
     ("session", include_str!("prelude/session.js")),
     ("main", include_str!("prelude/main.js")),
 ];
@@ -55,8 +58,8 @@ impl<'js> Prelude<'js> {
         Prelude { own }
     }
 
-    pub(crate) fn begin(&self, servers: Vec<Vec<String>>) -> Result<()> {
-        self.hook("begin")?.call((servers,))
+    pub(crate) fn begin(&self, servers: Vec<Vec<String>>, is_session: bool) -> Result<()> {
+        self.hook("begin")?.call((servers, is_session))
     }
 
     /// Sets the globals `input` and `args`.
@@ -88,6 +91,11 @@ impl<'js> Prelude<'js> {
         })
     }
 
+    /// Returns the error for a call that was not awaited, or undefined.
+    pub(crate) fn unawaited(&self) -> Result<Value<'js>> {
+        self.hook("unawaited")?.call(())
+    }
+
     /// Returns the result as JSON; `None` if it is too long to be sent.
     pub(crate) fn result(&self) -> Result<Option<String>> {
         self.hook("result")?.call(())
@@ -104,6 +112,11 @@ impl<'js> Prelude<'js> {
 
     pub(crate) fn describe(&self, error: &Value<'js>) -> Result<String> {
         self.hook("describe")?.call((error.clone(),))
+    }
+
+    /// Returns what to write instead, for the message of an error that nothing caught.
+    pub(crate) fn hint(&self, message: &str) -> Result<Option<String>> {
+        self.hook("hint")?.call((message,))
     }
 
     pub(crate) fn answer(&self, id: u32, result: Value<'js>) -> Result<()> {

@@ -23,6 +23,7 @@ use oxc_span::{GetSpan, SourceType};
 use oxc_transformer::{TransformOptions, Transformer};
 
 use self::declarations::OwnerNames;
+use crate::callee::excerpt;
 use crate::positions::{Positions, position_of};
 
 pub(crate) use declarations::DeclaredNames;
@@ -31,6 +32,7 @@ pub(crate) use declarations::DeclaredNames;
 pub(crate) struct Program {
     pub(crate) script: String,
     pub(crate) positions: Positions,
+    pub(crate) source_type: SourceType,
     pub(crate) declared: DeclaredNames,
 }
 
@@ -45,7 +47,11 @@ pub(crate) enum NameScope {
 
 /// On its own line, so that columns do not change.
 const HEAD: &str = "({\"<main>\": async () => {\n";
+/// The head for a text with `import` or `export`: modules are strict.
+const STRICT_HEAD: &str = "({\"<main>\": async () => {\"use strict\";\n";
 const TAIL: &str = "\n}})[\"<main>\"]";
+
+const TYPED_HINT: &str = "; the code is valid TypeScript: set language to typescript";
 
 /// A syntax error.
 struct SyntaxFlaw {
@@ -59,11 +65,20 @@ impl Program {
         language: Language,
         names: NameScope,
     ) -> Result<Program, Thrown> {
-        compile(code, language, names).map_err(|flaw| Thrown {
-            code: syntax_error_code(language),
-            message: flaw.message,
-            at: flaw.offset.map(|offset| position_of(code, offset)),
-            stack: None,
+        let source_type = source_type_of(language);
+        // As a module, a text may await; as a script, it may use what strict mode forbids.
+        let compiled = compile(code, source_type, names)
+            .or_else(|flaw| compile(code, source_type.with_script(true), names).map_err(|_| flaw));
+        compiled.map_err(|flaw| {
+            let is_typed =
+                language == Language::JavaScript && compile(code, SourceType::ts(), names).is_ok();
+            let hint = if is_typed { TYPED_HINT } else { "" };
+            Thrown {
+                code: syntax_error_code(language),
+                message: format!("{}{hint}", flaw.message),
+                at: flaw.offset.map(|offset| position_of(code, offset)),
+                stack: flaw.offset.and_then(|offset| excerpt(code, offset)),
+            }
         })
     }
 }
@@ -78,21 +93,24 @@ pub(crate) fn syntax_error_code(language: Language) -> ThrownCode {
     }
 }
 
-fn compile(code: &str, language: Language, names: NameScope) -> Result<Program, SyntaxFlaw> {
-    let source_type = match language {
+fn source_type_of(language: Language) -> SourceType {
+    match language {
         // The host sends no other language to this engine.
         Language::JavaScript | Language::Python | Language::Bash | Language::Node => {
             SourceType::mjs().with_jsx(false)
         }
         Language::TypeScript => SourceType::ts(),
-    };
+    }
+}
+
+fn compile(code: &str, source_type: SourceType, names: NameScope) -> Result<Program, SyntaxFlaw> {
     let owners = OwnerNames::unused_in(code);
     let allocator = Allocator::default();
     let options = ParseOptions { allow_return_outside_function: true, ..ParseOptions::default() };
     let parsed = Parser::new(&allocator, code, source_type).with_options(options).parse();
     refuse_flaws(&parsed.diagnostics)?;
     let mut program = parsed.program;
-    modules::strip(&mut program)?;
+    let head = if modules::strip(&mut program)? { STRICT_HEAD } else { HEAD };
     namespaces::refuse_long_names(&program)?;
     program.hashbang = None;
     return_last_expression(&mut program, &allocator);
@@ -112,15 +130,15 @@ fn compile(code: &str, language: Language, names: NameScope) -> Result<Program, 
         refuse_flaws(&transformed.diagnostics)?;
     }
     let (head, variables) = match names {
-        NameScope::Own => (HEAD.to_owned(), Vec::new()),
+        NameScope::Own => (head.to_owned(), Vec::new()),
         NameScope::Session => {
             let variables = declarations::share(&mut program, &owners, &allocator);
             let given = format!("async ({}, {}) =>", owners.variables, owners.constants);
-            (HEAD.replace("async () =>", &given), variables)
+            (head.replace("async () =>", &given), variables)
         }
     };
     let (script, positions) = print(&program, &head);
-    Ok(Program { script, positions, declared: DeclaredNames { variables, anew } })
+    Ok(Program { script, positions, source_type, declared: DeclaredNames { variables, anew } })
 }
 
 fn print(program: &ast::Program<'_>, head: &str) -> (String, Positions) {

@@ -6,11 +6,13 @@ use codexec_exec::{GuestStdin, QueueTicket, Usage};
 use codexec_store::ExecutionStart;
 use codexec_types::{
     Admitted, ExecutionId, FileChanges, GuestOutput, Language, Limit, Limits, Outcome, SessionId,
+    ThrownCode,
 };
 
 use crate::answers::Answers;
 use crate::execution_packages::ExecutionPackages;
 use crate::guest_run::{GuestRun, RunResults};
+use crate::language_guess::guess_other_language;
 use crate::outer_execution::{OuterExecution, SessionScope};
 use crate::sessions::{OpenSession, SessionLease};
 use crate::{
@@ -103,6 +105,7 @@ impl App {
             Ok(None) => Ok(Outcome::Cancelled),
             Err(error) => Err(error),
         };
+        let driven = driven.map(|outcome| name_other_language(outcome, &admitted));
         packages.remove().await;
         client.note_nested_changes(working_dir.as_deref(), &results.changes);
         let duration = begun.elapsed();
@@ -165,6 +168,20 @@ impl App {
             }
         }
     }
+}
+
+/// Adds to a syntax error that the code seems to be in another language.
+fn name_other_language(mut outcome: Outcome, admitted: &Admitted) -> Outcome {
+    if let Outcome::Threw(thrown) = &mut outcome
+        && matches!(thrown.code, ThrownCode::SyntaxError | ThrownCode::TranspileError)
+        && let Some(other) = guess_other_language(admitted.language(), admitted.code())
+    {
+        thrown.message.push_str("; the code looks like ");
+        thrown.message.push_str(other.title());
+        thrown.message.push_str(": set language to ");
+        thrown.message.push_str(other.name());
+    }
+    outcome
 }
 
 /// Returns the user's directory that the code works in.

@@ -54,6 +54,7 @@ impl App {
         results.posture = guest.run().posture().to_string();
         let closing = guest.closing();
         let outcome = self.drive(guest.run(), answers, client, &closing, results).await;
+        let outcome = results.images.take_from(outcome);
         if let (GuestRun::NewWorker(_), Some(scope)) = (&guest, answers.scope()) {
             let rest = self.sessions.end_opened_by(scope).await;
             answers.client().note_nested_changes(Some(Path::new("/")), &rest);

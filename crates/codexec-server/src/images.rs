@@ -1,12 +1,16 @@
 //! The images that a guest emits: counted, checked, and saved as files.
 
+mod blocks;
+
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codexec_files::private_files;
-use codexec_types::{Image, ImageType};
+use codexec_types::{Image, ImageType, Outcome};
+
+use self::blocks::without_blocks;
 
 /// Maximum number of images of one execution.
 const MAX_IMAGES: usize = 10;
@@ -37,6 +41,18 @@ impl Images {
             self.shown.push(image);
         } else {
             self.left_out = self.left_out.saturating_add(1);
+        }
+    }
+
+    /// Moves the images in a returned value to the images of the reply. Only notes stay in the
+    /// value: to an agent, binary data is text without a meaning.
+    pub(crate) fn take_from(&mut self, outcome: Outcome) -> Outcome {
+        match outcome {
+            Outcome::Returned(value) => {
+                let without = without_blocks(&value, self);
+                Outcome::Returned(without.unwrap_or(value))
+            }
+            other => other,
         }
     }
 

@@ -21,6 +21,7 @@ mod fields;
 mod guest_run;
 mod hints;
 mod images;
+mod language_guess;
 mod live_policy;
 mod live_settings;
 mod live_streams;

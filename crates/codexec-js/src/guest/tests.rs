@@ -5,6 +5,7 @@ mod ends;
 mod globals;
 mod host_functions;
 mod hostile;
+mod intl;
 mod output;
 mod sessions;
 mod typescript;
@@ -14,8 +15,8 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 
 use codexec_types::{
-    Ask, AskAnswer, CallError, FRAME_HEADER_BYTES, FromGuest, Json, Language, OutputStream, Thrown,
-    ToGuest, WorkerJob, frame_length,
+    Ask, AskAnswer, CallError, FRAME_HEADER_BYTES, FromGuest, Image, Json, Language, OutputStream,
+    Thrown, ToGuest, WorkerJob, frame_length,
 };
 
 use super::JsGuest;
@@ -30,6 +31,7 @@ struct HostRecord {
     err: String,
     asks: Vec<Ask>,
     progress: Vec<String>,
+    images: Vec<Image>,
     ending: Result<String, Thrown>,
 }
 
@@ -53,6 +55,7 @@ fn play_batches(job: WorkerJob, batch: usize, answer: impl Fn(&Ask) -> Reply) ->
         err: String::new(),
         asks: Vec::new(),
         progress: Vec::new(),
+        images: Vec::new(),
         ending: Ok("nothing".to_owned()),
     };
     let mut unanswered = Vec::new();
@@ -62,7 +65,7 @@ fn play_batches(job: WorkerJob, batch: usize, answer: impl Fn(&Ask) -> Reply) ->
             FromGuest::Output { stream: OutputStream::Out, text } => record.out.push_str(&text),
             FromGuest::Output { stream: OutputStream::Err, text } => record.err.push_str(&text),
             FromGuest::Progress(text) => record.progress.push(text),
-            FromGuest::Image(image) => panic!("this guest has no pictures: {image:?}"),
+            FromGuest::Image(image) => record.images.push(image),
             FromGuest::CellEnded { .. } => panic!("this is no session"),
             FromGuest::Ask { id, ask } => {
                 unanswered.push(AskAnswer { id, result: answer(&ask) });

@@ -6,7 +6,7 @@ fn frames_are_mapped_and_others_left_out() {
     let tokens = [((0, 0), position(5, 1)), ((0, 6), position(5, 9)), ((1, 2), position(8, 3))];
     let positions = Positions::new("const é = f();\n\tg();\n".to_owned(), tokens.into_iter());
     let mut texts = GuestTexts::default();
-    assert_eq!(texts.add(0, positions), "<code>");
+    assert_eq!(texts.add(0, Default::default(), positions), "<code>");
     let check = |engine: &str, expected: Option<(u32, u32)>| {
         let at = texts.parse_stack(engine, "Odd").at.map(|at| (at.line, at.column));
         assert_eq!(at, expected, "{engine}");
@@ -32,8 +32,8 @@ fn frames_of_older_cells_name_their_cell() {
     let position = |line, column| Position { line, column };
     let one = |at| Positions::new("f();\n".to_owned(), [((0, 0), at)].into_iter());
     let mut texts = GuestTexts::default();
-    assert_eq!(texts.add(1, one(position(7, 1))), "<cell 1>");
-    assert_eq!(texts.add(2, one(position(3, 4))), "<cell 2>");
+    assert_eq!(texts.add(1, Default::default(), one(position(7, 1))), "<cell 1>");
+    assert_eq!(texts.add(2, Default::default(), one(position(3, 4))), "<cell 2>");
     let engine = "    at f (<cell 1>:2:1)\n    at g (<cell 9>:2:1)\n    at <main> (<cell 2>:2:1)";
     let stack = texts.parse_stack(engine, "");
     assert_eq!(stack.at, Some(position(3, 4)));
@@ -45,10 +45,14 @@ fn remembered_texts_are_limited() {
     let mut texts = GuestTexts::default();
     let long = || Positions::new("x".repeat(MAX_PRINTED_BYTES / 2), std::iter::empty());
     for number in 1..=4 {
-        texts.add(number, long());
+        texts.add(number, Default::default(), long());
     }
     assert_eq!(texts.positions.keys().copied().collect::<Vec<_>>(), [3, 4]);
-    texts.add(5, Positions::new("x".repeat(MAX_PRINTED_BYTES + 1), std::iter::empty()));
+    texts.add(
+        5,
+        Default::default(),
+        Positions::new("x".repeat(MAX_PRINTED_BYTES + 1), std::iter::empty()),
+    );
     assert_eq!(texts.positions.keys().copied().collect::<Vec<_>>(), [5]);
 }
 

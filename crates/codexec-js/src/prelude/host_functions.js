@@ -34,7 +34,7 @@
     const target = { name: group + "." + name };
     const head = '{"own":{"name":"' + spec[0] + '","args":';
     const call = (given) => head + own.argsText(argsOf(target, spec, given), target) + "}}";
-    return { [name]: (...given) => own.send(() => call(given)) }[name];
+    return { [name]: (...given) => own.send(() => call(given), target.name) }[name];
   };
 
   const groups = ownKeys(GROUPS);

@@ -8,7 +8,8 @@
   let state = PENDING;
   let value;
 
-  own.begin = (servers) => {
+  own.begin = (servers, isSession) => {
+    own.isSession = isSession;
     own.startClock();
     own.addServers(servers);
   };
@@ -46,10 +47,12 @@
     return object;
   };
 
+  own.placeOf = (site) => own.split(native.mapStack(site.stack) ?? "", "\n")[0];
+
   // Returns the result as JSON, or undefined if it is too long.
   own.result = () => {
     if (value === undefined) return "null";
-    const text = own.stringify(toJsonValue(value));
+    const text = own.stringifyResult(toJsonValue(value));
     if (text === undefined) throw new TypeError("it is " + own.kindOf(value));
     return text.length > MAX_RESULT_CHARS ? undefined : text;
   };

@@ -19,17 +19,31 @@
 
   // Targets of the assignments that replace a cell's declarations. Each assignment declares, so
   // that any name may be declared again.
-  const declaring = (writable) =>
+  const declaring = (propertyOf) =>
     new Proxy(own.createObject(null), {
       __proto__: null,
       set: (_, name, value) => {
-        const how = { __proto__: null, value, writable, configurable: true, enumerable: true };
-        if (defineProperty(globalThis, name, how)) return true;
+        if (defineProperty(globalThis, name, propertyOf(name, value))) return true;
         throw new TypeError(name + " cannot be declared in a session: the language has fixed it");
       },
     });
-  own.variables = declaring(true);
-  own.constants = declaring(false);
+  own.variables = declaring((name, value) => ({
+    __proto__: null,
+    value,
+    writable: true,
+    configurable: true,
+    enumerable: true,
+  }));
+  // A setter, because code that is not strict may assign to a property that is only not writable.
+  own.constants = declaring((name, value) => ({
+    __proto__: null,
+    get: () => value,
+    set: () => {
+      throw new TypeError("'" + name + "' is read-only");
+    },
+    configurable: true,
+    enumerable: true,
+  }));
 
   own.declare = (variables, anew) => {
     for (let i = 0; i < variables.length; i++) {

@@ -220,6 +220,7 @@
 
   own.define(globalThis, "TextEncoder", TextEncoder);
   own.define(globalThis, "TextDecoder", TextDecoder);
+  own.btoa = btoa;
   own.define(globalThis, "atob", atob);
   own.define(globalThis, "btoa", btoa);
   own.define(globalThis, "crypto", crypto);

@@ -1,6 +1,6 @@
 // The guest's access to tools. Names and arguments become text here; only the host checks them.
 (native, own) => {
-  const { Error, Promise, Proxy, RangeError, TypeError, WeakMap } = globalThis;
+  const { Error, Promise, Proxy, RangeError, Reflect, String, TypeError, WeakMap } = globalThis;
   const { stringify, wellFormed } = own;
   const MAX_ARGS_BYTES = 8 * 1024 * 1024;
   const MAX_BATCH = 100;
@@ -43,6 +43,7 @@
 
   own.kindOf = (value) => {
     if (own.isArray(value)) return "an array";
+    if (typeof value === "object" && value !== null) return "an object";
     return value === null ? "null" : "a " + typeof value;
   };
   const { kindOf } = own;
@@ -115,6 +116,7 @@
     for (let i = 0; i < ids.length; i++) if (+ids[i] > mark) settle(ids[i]);
   };
   own.hasPendingCalls = () => pendingCount > 0;
+  own.hasCalled = () => lastCall > 0;
   own.answer = (id, result) => settle(id)?.resolve(result);
   own.refuse = (id, details) => {
     const call = settle(id);
@@ -122,22 +124,100 @@
   };
   own.fail = (id, error) => settle(id)?.reject(error);
 
-  const send = (makeAsk) => {
+  // Calls whose promise was never awaited or used otherwise, by id. Awaiting a promise reads its
+  // `constructor`; everything else calls its `then`.
+  let unawaited = { __proto__: null };
+  const callOf = new WeakMap();
+  const { then } = Promise.prototype;
+  const observe = (promise) => {
+    const id = own.weakGet(callOf, promise);
+    if (id !== undefined) delete unawaited[id];
+  };
+  const callPrototype = own.createObject(Promise.prototype, {
+    constructor: {
+      get() {
+        observe(this);
+        return Promise;
+      },
+      configurable: true,
+    },
+    then: {
+      value: function (onFulfilled, onRejected) {
+        observe(this);
+        return own.apply(then, this, [onFulfilled, onRejected]);
+      },
+      configurable: true,
+      writable: true,
+    },
+    toJSON: {
+      value: function () {
+        throw new TypeError((unawaited[own.weakGet(callOf, this)]?.label ?? "a call") + " was not awaited");
+      },
+      configurable: true,
+      writable: true,
+    },
+  });
+  const { setPrototypeOf } = Reflect;
+
+  const send = (makeAsk, label) => {
     const site = new Error();
-    return new Promise((resolve, reject) => {
-      const id = native.ask(makeAsk());
+    let id;
+    const promise = new Promise((resolve, reject) => {
+      id = native.ask(makeAsk());
       pending[id] = { resolve, reject, site };
       lastCall = id;
       pendingCount++;
     });
+    if (id !== undefined) {
+      own.weakSet(callOf, promise, id);
+      setPrototypeOf(promise, callPrototype);
+      unawaited[id] = { label, site };
+    }
+    return promise;
   };
   own.send = send;
 
+  own.firstUnawaited = () => {
+    const ids = own.ownKeys(unawaited);
+    return ids.length === 0 ? undefined : unawaited[ids[0]];
+  };
+  // Returns the error for the first call that was not awaited, and forgets all. In a session, a
+  // later cell may still await the call, so there it is only a line on stderr.
+  own.unawaited = () => {
+    const first = own.firstUnawaited();
+    if (first === undefined) return undefined;
+    unawaited = { __proto__: null };
+    const { label, site } = first;
+    const message = label + " was not awaited: the call was made, but the code went on without its result; write await " + label + "(..)";
+    if (own.isSession) {
+      own.warn("[codexec] " + own.placeOf(site) + ": " + message);
+      return undefined;
+    }
+    const error = new Error(message);
+    own.define(error, "stack", site.stack);
+    return error;
+  };
+
+  // Writes a result as JSON, which would otherwise write a promise as an empty object.
+  own.stringifyResult = (value) => {
+    const isOurs = own.descriptorOf(Promise.prototype, "toJSON") === undefined;
+    if (isOurs) {
+      own.define(Promise.prototype, "toJSON", () => {
+        throw new TypeError("it contains a Promise; await it, or a list of them with await Promise.all(list)");
+      });
+    }
+    try {
+      return stringify(value);
+    } finally {
+      if (isOurs) delete Promise.prototype.toJSON;
+    }
+  };
+
   const callTool = (server, tool, args) =>
     typeof tool === "string" || args !== undefined
-      ? send(() => toolAsk(server, tool, args))
-      : send(() => namedAsk(server, tool));
-  const callMCPTool = (name, args) => send(() => namedAsk(name, args));
+      ? send(() => toolAsk(server, tool, args), "callTool")
+      : send(() => namedAsk(server, tool), "callTool");
+  const callMCPTool = (name, args) => send(() => namedAsk(name, args), "callMCPTool");
   const discoverMCPTools = (options) =>
     send(() => {
       const isBare = typeof options === "string" || own.isArray(options);
@@ -148,7 +228,7 @@
         list += (i === 0 ? "" : ",") + needText(words[i], "a search word");
       }
       return '{"discover":{"words":[' + list + "]}}";
-    });
+    }, "discoverMCPTools");
   // `options` is a limit, or {limit, server, readOnly, destructive, detail}.
   const searchTools = (query = "", options = {}) =>
     send(() => {
@@ -169,36 +249,37 @@
       else if (destructive === false) ask += ',"kind":"safe"';
       else if (destructive) ask += ',"kind":"destructive"';
       return ask + "}}";
-    });
+    }, "searchTools");
   const getToolSchema = (name) =>
-    send(() => '{"schema":{"name":' + needText(name, "the tool's name") + "}}");
+    send(() => '{"schema":{"name":' + needText(name, "the tool's name") + "}}", "getToolSchema");
   const help = (name) =>
     send(() => {
       const about = name === undefined ? "null" : needText(name, "the name");
       return '{"help":{"name":' + about + "}}";
-    });
+    }, "help");
 
   // What servers offer besides tools. Without a name, all servers are meant.
   const maybeServer = (server) =>
     server === undefined || server === null ? "null" : needText(server, "the server's name");
-  const listAsk = (kind) => (server) => send(() => '{"' + kind + '":{"server":' + maybeServer(server) + "}}");
+  const listAsk = (kind, label) => (server) =>
+    send(() => '{"' + kind + '":{"server":' + maybeServer(server) + "}}", label);
   const resources = {
-    list: listAsk("resources"),
-    templates: listAsk("resource_templates"),
+    list: listAsk("resources", "resources.list"),
+    templates: listAsk("resource_templates", "resources.templates"),
     read: (server, uri) =>
       send(() => {
         const first = '{"read_resource":{"server":' + needText(server, "the server's name");
         return first + ',"uri":' + needText(uri, "the resource's uri") + "}}";
-      }),
+      }, "resources.read"),
   };
   const prompts = {
-    list: listAsk("prompts"),
+    list: listAsk("prompts", "prompts.list"),
     get: (server, name, args) =>
       send(() => {
         const first = '{"prompt":{"server":' + needText(server, "the server's name");
         const second = ',"name":' + needText(name, "the prompt's name");
         return first + second + ',"args":' + argsText(args ?? {}, { name }) + "}}";
-      }),
+      }, "prompts.get"),
   };
 
   // Returns a failure as an outcome, also for a call that could not be sent.
@@ -261,6 +342,10 @@
     native.progress(wellFormed(typeof message === "string" ? message : own.inspect(message)));
   };
 
+  // Throws, because `false` is an error only in strict code.
+  const refuseChange = (_, name) => {
+    throw new TypeError("'" + own.wellFormed(String(name)) + "' is read-only");
+  };
   const serverProxy = (server) => {
     const known = own.createObject(null);
     const made = own.createObject(null);
@@ -269,7 +354,8 @@
       // Built once: code that calls a tool often calls it by the same name.
       const head = toolHead(server, tool);
       const target = { server, tool };
-      return { [tool]: (args) => send(() => head + argsText(args ?? {}, target) + "}}") }[tool];
+      const label = "tools." + server + "." + tool;
+      return { [tool]: (args) => send(() => head + argsText(args ?? {}, target) + "}}", label) }[tool];
     };
     const toolNamed = (tool) => (made[tool] ??= callable(tool));
     const load = () => {
@@ -290,8 +376,8 @@
       has: (target, name) => (load(), name in target),
       ownKeys: (target) => (load(), own.ownKeys(target)),
       getOwnPropertyDescriptor: (target, name) => (load(), own.descriptorOf(target, name)),
-      set: () => false,
-      defineProperty: () => false,
+      set: refuseChange,
+      defineProperty: refuseChange,
     });
   };
 
@@ -308,8 +394,8 @@
       return (unknown[name] ??= serverProxy(wellFormed(name)));
     },
     has: (target, name) => name in target || name in aliases,
-    set: () => false,
-    defineProperty: () => false,
+    set: refuseChange,
+    defineProperty: refuseChange,
   });
 
   const globals = {

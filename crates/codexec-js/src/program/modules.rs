@@ -14,16 +14,18 @@ const NO_IMPORTS: &str = "imports are not available here; call tools with `await
 const NO_EXPORTS: &str = "exports are not available here; give a value back with `return`, or as \
     the last expression";
 
-/// Removes type-only imports and exports, and refuses all others.
-pub(super) fn strip(program: &mut Program<'_>) -> Result<(), SyntaxFlaw> {
+/// Removes type-only imports and exports, and refuses all others. Returns true if there were some:
+/// they make the text a module.
+pub(super) fn strip(program: &mut Program<'_>) -> Result<bool, SyntaxFlaw> {
     for statement in &program.body {
         if let Some(message) = refusal_message(statement) {
             let offset = Some(statement.span().start);
             return Err(SyntaxFlaw { message: message.to_owned(), offset });
         }
     }
+    let count = program.body.len();
     program.body.retain(|statement| !statement.is_module_declaration());
-    Ok(())
+    Ok(program.body.len() < count)
 }
 
 fn refusal_message(statement: &Statement<'_>) -> Option<&'static str> {

@@ -5,7 +5,8 @@ fn check(code: &str, expected: &str) {
     let script =
         Program::compile(code, Language::TypeScript, NameScope::Own).map(|program| program.script);
     let body = script.expect("a program");
-    let body = body.strip_prefix(HEAD).and_then(|body| body.strip_suffix(TAIL));
+    let body = body.strip_prefix(HEAD).or_else(|| body.strip_prefix(STRICT_HEAD));
+    let body = body.and_then(|body| body.strip_suffix(TAIL));
     assert_eq!(body.expect("the wrapper"), expected, "{code}");
 }
 

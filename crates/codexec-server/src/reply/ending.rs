@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use codexec_types::{Crash, Limit, Limits, Outcome, Thrown};
+use codexec_types::{Crash, Limit, Limits, Outcome, Position, Thrown};
 
 use crate::FinishedExecution;
 
@@ -54,17 +54,28 @@ pub(super) fn describe_limit(limit: Limit, limits: Limits) -> String {
     }
 }
 
+/// Says each position once: a stack has it already, and a stack of one frame says nothing else.
 fn describe_thrown(thrown: &Thrown, hint: &str) -> String {
     let mut text = format!("{}{hint}", thrown.message);
     if let Some(frames) = python_frames(thrown) {
         let _ = write!(text, "\n{frames}");
         return text;
     }
-    if let Some(at) = thrown.at {
+    let stack = thrown.stack.as_deref().map_or("", str::trim_end);
+    let is_one_frame = stack.starts_with("at <main> (") && !stack.contains('\n');
+    let has_position = |at: Position| {
+        stack.contains(&format!("line {}", at.line))
+            || stack.contains(&format!("{}:{})", at.line, at.column))
+    };
+    if let Some(at) = thrown.at.filter(|at| is_one_frame || !has_position(*at)) {
         let _ = write!(text, "\n  at line {}, column {}", at.line, at.column);
     }
-    if let Some(stack) = &thrown.stack {
-        let _ = write!(text, "\n{}", stack.trim_end());
+    match (stack, thrown.at) {
+        ("", _) => {}
+        (_, Some(_)) if is_one_frame => {}
+        (stack, _) => {
+            let _ = write!(text, "\n{stack}");
+        }
     }
     text
 }

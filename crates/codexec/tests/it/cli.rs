@@ -112,7 +112,8 @@ fn the_language_is_as_the_file_ends_unless_it_is_said() {
     let desk = CliHome::new(&[("typed.js", "const x: number = 42; x")]);
     let no_types = failed(
         "SYNTAX_ERROR: Missing initializer in const declaration; Add an initializer (e.g. ` = \
-         undefined`) here\n  at line 1, column 7",
+         undefined`) here; the code is valid TypeScript: set language to typescript\n  at line \
+         1, column 7\n  const x: number = 42; x\n        ^",
     );
     assert_eq!(desk.run(&["exec", "--file", "typed.js"]), no_types);
     for language in ["ts", "typescript"] {
@@ -135,10 +136,12 @@ fn values_go_to_standard_output_and_failures_to_standard_error() {
     check(&["exec", "console.log(1); ({ a: [1] })"], &fine("1\n[result]\n{\"a\":[1]}"));
     let boom = CliHome::new(&[]).run(&["exec", "console.log(1);\nthrow new Error('boom')"]);
     assert_eq!((boom.code, boom.stdout.as_str()), (Some(1), "1\n"), "{boom:?}");
-    assert!(boom.stderr.starts_with("RUNTIME_ERROR: boom\n"), "{boom:?}");
+    assert_eq!(boom.stderr.trim_end(), "RUNTIME_ERROR: boom\n  at line 2, column 11", "{boom:?}");
     check(
         &["exec", "let x = ;"],
-        &failed("TRANSPILE_ERROR: Unexpected token\n  at line 1, column 9"),
+        &failed(
+            "TRANSPILE_ERROR: Unexpected token\n  at line 1, column 9\n  let x = ;\n          ^",
+        ),
     );
     check(&["exec", "--input", r#"{"a": [1, 2]}"#, "input.a[1]"], &fine("2"));
 }

@@ -201,6 +201,29 @@ fn results_are_unwrapped_and_images_stay_objects() {
 }
 
 #[test]
+fn images_that_code_returns_or_emits_are_images_of_the_reply() {
+    let Some(world) = World::find() else { return };
+    let mut client = world.client();
+    let programs = [
+        ("typescript", "return await tools.everything.get_tiny_image()"),
+        ("typescript", "emit(await tools.everything.get_tiny_image())"),
+        ("node", "emit(await tools.everything.get_tiny_image())"),
+        ("python", "await tools.everything.get_tiny_image()"),
+    ];
+    for (language, code) in programs {
+        let call =
+            json!({"name": "execute_code", "arguments": {"language": language, "code": code}});
+        let content = client.request("tools/call", &call)["result"]["content"].clone();
+        let blocks = content.as_array().expect("content");
+        let kinds: Vec<_> = blocks.iter().filter_map(|block| block["type"].as_str()).collect();
+        assert_eq!(kinds, ["text", "image"], "{language}: {content}");
+        assert_eq!(content[1]["mimeType"], "image/png", "{language}: {content}");
+        let text = content[0]["text"].as_str().expect("text");
+        assert!(text.len() < 600 && !text.contains("iVBORw0KGgo"), "{language}: {text}");
+    }
+}
+
+#[test]
 fn a_request_can_only_narrow_what_may_be_called() {
     let Some(world) = World::find() else { return };
     let mut client = world.client();

@@ -1,7 +1,7 @@
 //! Formats executions as MCPProxy does.
 
 use codexec_server::{FinishedExecution, TextBudget, explain_outcome, resource_uri};
-use codexec_types::{Limit, Outcome, Thrown};
+use codexec_types::{Limit, Outcome, Thrown, ThrownCode};
 use serde_json::{Map, Value};
 
 use super::refusal::CodeRefusal;
@@ -72,13 +72,17 @@ fn format_thrown(
     whole: &str,
 ) -> String {
     let place = thrown.at.map(|at| format!("at line {}, column {}", at.line, at.column));
-    let is_text_wrong = thrown.stack.is_none();
+    let is_text_wrong = matches!(thrown.code, ThrownCode::SyntaxError | ThrownCode::TranspileError);
     let message = match &place {
-        // A syntax error has no stack, so its position goes into the message.
+        // A syntax error has no frames, so its position goes into the message.
         Some(place) if is_text_wrong => format!("{} {place}", thrown.message),
         Some(_) | None => thrown.message.clone(),
     };
-    let stack = thrown.stack.clone().or(place);
+    let stack = match (&thrown.stack, place) {
+        (Some(line), Some(place)) if is_text_wrong => Some(format!("{place}\n{line}")),
+        (Some(stack), _) => Some(stack.clone()),
+        (None, place) => place,
+    };
     let code = execution.outcome.code().unwrap_or("RUNTIME_ERROR");
     let Some(half) = budget.map(TextBudget::halved) else {
         return format_error(code, &message, stack.as_deref());

@@ -11,6 +11,9 @@ const MAX_FRAMES = 20;
 const MAX_FILES = 1_000;
 const SHIM_DIR = path.dirname(fileURLToPath(import.meta.url)) + "/";
 
+// How Node says that there is no network.
+const NO_NETWORK = { __proto__: null, EAI_AGAIN: 1, ENETUNREACH: 1, ENOTFOUND: 1 };
+
 const isObject = (value) => (typeof value === "object" && value !== null) || typeof value === "function";
 const readText = (object, key) => {
   const value = safely(() => object[key]);
@@ -107,6 +110,8 @@ export const errorsOf = (own) => {
     return text;
   };
 
+  const placeOf = (stack) => framesOf(stack)[0]?.text ?? "";
+
   const cut = (text) => own.wellFormed(slice(text, 0, MESSAGE_CHARS));
   const quoted = (text) => stringify(cut(text));
   const threwText = (code, message, at, stack) => {
@@ -115,6 +120,10 @@ export const errorsOf = (own) => {
     const frames = stack === undefined || stack === "" ? "null" : quoted(stack);
     return `{"threw":{"code":"${code}","message":${quoted(message)},"at":${position},"stack":${frames}}}`;
   };
+
+  const isUnreachable = (error) => isObject(error) && NO_NETWORK[readText(error, "code")] === 1;
+  const networkHint = (error) =>
+    isUnreachable(error) || (isObject(error) && isUnreachable(safely(() => error.cause))) ? own.networkHint : undefined;
 
   // Returns the `threw` frame for an uncaught error.
   const thrownText = (error) => {
@@ -133,8 +142,10 @@ export const errorsOf = (own) => {
     }
     // The code already names the kind of a tool's error, so the message does not repeat it.
     const message = (code === undefined ? undefined : readText(error, "message")) ?? describe(error);
-    return threwText(code ?? "RUNTIME_ERROR", message, at, text);
+    const hint = code === undefined ? (own.hint(message) ?? networkHint(error)) : undefined;
+    const said = hint === undefined ? message : `${message}; ${hint}`;
+    return threwText(code ?? "RUNTIME_ERROR", said, at, text);
   };
 
-  return { begin, blame, describe, ownFrames, threwText, thrownText, workIn };
+  return { begin, blame, describe, ownFrames, placeOf, threwText, thrownText, workIn };
 };

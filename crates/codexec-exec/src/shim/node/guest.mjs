@@ -14,7 +14,7 @@ import { errorsOf } from "./errors.mjs";
 import { installFiles, startDirectory, startInDirectory } from "./files.mjs";
 import { findPackages } from "./packages.mjs";
 import { emitBy } from "./pictures.mjs";
-import { CODE, compile, Flaw, load } from "./program.mjs";
+import { CODE, compile, excerpt, Flaw, load } from "./program.mjs";
 import { startSession } from "./session.mjs";
 import {
   apply, bufferByteLength, clearTimeout, copyWithin, create, decode, decoder, define, encode, encodeInto, encoder,
@@ -267,6 +267,10 @@ const writeAll = (bytes, length) => {
 // ---- The functions that the prelude of tools needs.
 const own = {
   __proto__: null,
+  isNode: true,
+  apply,
+  slice,
+  split: unbound(String.prototype.split),
   stringify,
   isArray,
   inspect: (value) => safely(() => inspect(value)) ?? "[Unreadable]",
@@ -283,8 +287,9 @@ const own = {
   define: (target, name, value) =>
     define(target, name, name === "stack" ? `${target.name}: ${target.message}\n${ownFrames(value)}` : value),
   describe: (error) => describe(error),
+  placeOf: (site) => placeOf(site.stack),
 };
-const { begin, blame, describe, ownFrames, threwText, thrownText, workIn } = errorsOf(own);
+const { begin, blame, describe, ownFrames, placeOf, threwText, thrownText, workIn } = errorsOf(own);
 
 const native = {
   __proto__: null,
@@ -368,7 +373,7 @@ const resultText = (value) => {
   const serialisation = (message) => threwText("SERIALIZATION_ERROR", message);
   let text;
   try {
-    text = stringify(toJsonValue(value));
+    text = own.stringifyResult(toJsonValue(value));
     if (text === undefined) throw new TypeError("it is " + own.kindOf(value));
   } catch (error) {
     const why = describe(error);
@@ -390,7 +395,8 @@ const resultText = (value) => {
 const finish = (code) => {
   if (session !== undefined) return;
   if (state === RETURNED) {
-    const text = resultText(value);
+    const lost = own.unawaited();
+    const text = lost === undefined ? resultText(value) : thrownText(lost);
     conclude(text);
     if (startsWith(text, '{"threw"')) process.exitCode = 1;
   } else if (state === PENDING && isDrained) {
@@ -457,10 +463,10 @@ const give = (file, { input, args }) => {
   define(globalThis, "input", input);
 };
 
-const flawText = (flaw) => {
+const flawText = (flaw, code) => {
   const isFlaw = flaw instanceof Flaw;
   const at = isFlaw && flaw.line !== undefined ? flaw : undefined;
-  return threwText("SYNTAX_ERROR", isFlaw ? flaw.message : describe(flaw), at);
+  return threwText("SYNTAX_ERROR", isFlaw ? flaw.message : describe(flaw), at, at && excerpt(code, at));
 };
 
 const run = async (job) => {
@@ -470,7 +476,7 @@ const run = async (job) => {
   try {
     program = compile(job.code);
   } catch (flaw) {
-    conclude(flawText(flaw));
+    conclude(flawText(flaw, job.code));
     return apply(exit, process, [1]);
   }
   begin(CODE, program.shifts);
@@ -489,11 +495,13 @@ const run = async (job) => {
 // ---- Warm-up: everything is loaded, and has run once, before there is a job.
 const shim = path.dirname(fileURLToPath(import.meta.url));
 own.hostFunctions = JSON.parse(readFileSync(path.join(shim, "host_functions.json"), "utf8"));
-for (const name of ["tools.js", "host_functions.js"]) {
+for (const name of ["tools.js", "host_functions.js", "hints.js"]) {
   const filename = path.join(shim, name);
-  new vm.Script(readFileSync(filename, "utf8"), { filename }).runInThisContext()(native, own);
+  // Strict, so that the guest's functions do not see ours as their callers.
+  const text = '"use strict";' + readFileSync(filename, "utf8");
+  new vm.Script(text, { filename }).runInThisContext()(native, own);
 }
-define(globalThis, "emit", emitBy(own, send));
+define(globalThis, "emit", emitBy(own, send, unbound(console.log).bind(undefined, console)));
 process.on("beforeExit", () => {
   if (session !== undefined) return session.drained();
   isDrained = true;
@@ -522,6 +530,7 @@ onStart = (job) => {
 
 // Starts a session. Cells that arrive before it is ready wait in its own queue.
 const openSession = (job) => {
+  own.isSession = true;
   setUp(job);
   session = startSession({
     send, rest, hold, give, metaOf, importAll, flawText, resultText, unblock, own,

@@ -94,6 +94,37 @@ const check = (name, cases, options) =>
     );
   });
 
+const lost = "tools.github.x was not awaited: the call was made, but the code went on without its result; write await tools.github.x(..)";
+check("a call that is not awaited is an error with its place", [
+  ["const r = tools.github.x({}); r.title", `RUNTIME_ERROR ${lost} @1:24`],
+  ["const r = [tools.github.x({})];\nreturn r", `RUNTIME_ERROR ${lost} @1:25`],
+  ["const p = tools.github.x(); (await p).tool.tool", '"x"'],
+  ["await Promise.all([tools.github.x()]); tools.github.x().catch(() => {}); 1", "1"],
+  ["async function f() { return tools.github.x() } (await f()).tool.tool", '"x"'],
+]);
+
+const parsed = "results of tools are already parsed";
+check("errors say what to write here", [
+  ["Deno.env", "RUNTIME_ERROR ReferenceError: Deno is not defined; this is not Deno; use the globals, or set language to node for Node's modules and files @1:1"],
+  ["JSON.parse(await tools.github.x())", `RUNTIME_ERROR SyntaxError: JSON.parse was given an object, not text: ${parsed}, use them as they are @1:6`],
+  ["const r = await tools.github.x();\nr.split(',')", `RUNTIME_ERROR TypeError: r.split is not a function; r is not a string: ${parsed} @2:3`],
+  ["[JSON.parse('[1]'), JSON.parse(Buffer.from('{}'))]", "[[1],{}]"],
+]);
+test("a syntax error shows its line", async () => {
+  const { endings } = await play("1;\n\tconst x = ;");
+  assert.equal(endings[0].threw.stack, "  \tconst x = ;\n  \t          ^");
+});
+
+check("code is strict only if it asks for it or is a module", [
+  ["x = 1; x + 1", "2"],
+  ["x = await Promise.resolve(3); [x, typeof this, globalThis.x, delete globalThis.x]", '[3,"object",3,true]'],
+  ["'use strict'; x = 1", "RUNTIME_ERROR ReferenceError: x is not defined @1:17"],
+  ["function f() { 'use strict'; x = 1 }\nf()", "RUNTIME_ERROR ReferenceError: x is not defined @1:32"],
+  ["import 'node:fs';\nx = 1", "RUNTIME_ERROR ReferenceError: x is not defined @2:3"],
+  ["export {}; typeof this", '"undefined"'],
+  ["var o = {a: 1}; with (o) { a = 010 }; await o", '{"a":8}'],
+]);
+
 check("values come from return or the last expression", [
   ["1 + 1", "2"],
   ["const x = 1; x + 1", "2"],
@@ -114,8 +145,6 @@ check("values come from return or the last expression", [
   ["new Set([1, 2])", "[1,2]"],
   ["#!/usr/bin/env node\n7", "7"],
   ["'\\ud800'", '"\\ud800"'],
-  ["typeof this", '"undefined"'],
-  ["x = 1", "RUNTIME_ERROR ReferenceError: x is not defined @1:3"],
   ["", "null"],
 ]);
 
@@ -305,7 +334,7 @@ test("calls that nobody awaits are drained, hanging ones for a second", async ()
   const answered = await play("tools.a.b().then(() => console.log('answered')); 1");
   assert.deepEqual([answered.out, ending(answered)], ["answered\n", "1"]);
   const began = performance.now();
-  const hanging = await play("tools.a.b(); 1", { answer: () => undefined });
+  const hanging = await play("tools.a.b().catch(() => {}); 1", { answer: () => undefined });
   assert.equal(ending(hanging), "1");
   const took = performance.now() - began;
   assert.ok(took > 900 && took < 5000, `${took}`);
@@ -326,15 +355,17 @@ test("progress and pictures", async () => {
   const png = Buffer.from("iVBORw0KGgoAAAANSUhEUg==", "base64");
   writeFileSync(join(workspace, "a.png"), png);
   const code = `progress('half'); progress({message: 'done'}); progress('é'.repeat(1 << 20));
-    const png = require('fs').readFileSync('a.png'); emit(png); emit(new Uint8Array(png)); emit('a.png');
+    const png = require('fs').readFileSync('a.png'); emit(png);
+    emit({content: [{type: 'image', data: png.toString('base64'), mimeType: 'image/png'}]});
+    emit({type: 'resource', resource: {uri: 'a://b', blob: png.toString('base64'), mimeType: 'image/png'}}); emit(new Uint8Array(png)); emit('a.png');
     emit('data:image/png;base64,' + png.toString('base64')); try { emit('data.json') } catch (e) { e.message }
     try { emit(5) } catch (e) { return e.message }`;
   const heard = await play(code);
-  assert.equal(ending(heard), '"emit takes bytes, a path or a data: URL, not a number"');
+  assert.equal(ending(heard), `"emit takes bytes, a path, a tool's content block or a data: URL, not a number"`);
   assert.deepEqual(heard.progress.slice(0, 2), ["half", "done"]);
   assert.equal(Buffer.byteLength(heard.progress[2]), 4096);
   const image = { mime: "image/png", base64: png.toString("base64") };
-  assert.deepEqual(heard.images, [image, image, image, image]);
+  assert.deepEqual(heard.images, Array(6).fill(image));
 });
 
 test("a host that leaves ends the guest", async () => {

@@ -1,6 +1,6 @@
 // Pictures that a guest shows.
 import {
-  base64Slice, bufferFrom, codeAt, getLength, indexOf, isAnyArrayBuffer, RangeError, readFileSync, slice, startsWith,
+  base64Slice, bufferFrom, codeAt, getLength, indexOf, isAnyArrayBuffer, isArray, RangeError, readFileSync, slice, startsWith,
   TypeError,
 } from "./taken.mjs";
 
@@ -19,13 +19,22 @@ const magic = (bytes) => {
 
 const isView = ArrayBuffer.isView;
 
-// Returns `emit`, which sends with `send`.
-export const emitBy = (own, send) => {
+// Returns `emit`, which sends with `send` and prints with `print`.
+export const emitBy = (own, send, print) => {
+  // Returns the base64 data of a tool's content block, or `undefined`.
+  const blockData = (block) => {
+    if (typeof block !== "object" || block === null) return undefined;
+    if (block.type === "resource") return blockData(block.resource);
+    const data = block.type === undefined ? block.blob : block.data;
+    return typeof data === "string" ? data : undefined;
+  };
   const imageBytes = (image) => {
     if (isView(image)) return bufferFrom(image.buffer, image.byteOffset, image.byteLength);
     if (isAnyArrayBuffer(image)) return bufferFrom(image);
+    const data = blockData(image);
+    if (data !== undefined) return bufferFrom(data, "base64");
     if (typeof image !== "string") {
-      throw new TypeError("emit takes bytes, a path or a data: URL, not " + own.kindOf(image));
+      throw new TypeError("emit takes bytes, a path, a tool's content block or a data: URL, not " + own.kindOf(image));
     }
     if (!startsWith(image, "data:")) return readFileSync(image);
     const comma = indexOf(image, ",");
@@ -33,7 +42,8 @@ export const emitBy = (own, send) => {
     if (comma === -1 || !isBase64) throw new TypeError("emit reads data: URLs in base64 only");
     return bufferFrom(slice(image, comma + 1), "base64");
   };
-  return (image) => {
+  const emitOne = (image) => {
+    if (image?.type === "text" && typeof image.text === "string") return print(image.text);
     const bytes = imageBytes(image);
     const mime = magic(bytes);
     if (mime === undefined) throw new TypeError("emit shows png, jpeg, gif and webp pictures; this is none");
@@ -42,5 +52,10 @@ export const emitBy = (own, send) => {
       throw new RangeError(`the picture is ${length} bytes; at most ${IMAGE_BYTES} are allowed`);
     }
     send(`{"image":{"mime":"${mime}","base64":"${base64Slice(bytes, 0, length)}"}}`);
+  };
+  return (image) => {
+    const blocks = isArray(image?.content) ? image.content : image;
+    if (!isArray(blocks)) return emitOne(blocks);
+    for (let i = 0; i < blocks.length; i++) emitOne(blocks[i]);
   };
 };

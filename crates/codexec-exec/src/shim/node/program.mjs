@@ -20,10 +20,19 @@ export class Flaw {
   }
 }
 
+// Returns the line of a position, and a mark below it. No guest's code has run before this.
+const EXCERPT_CHARS = 100;
+export const excerpt = (code, { line, column }) => {
+  const text = (code.split("\n")[line - 1] ?? "").trimEnd();
+  const from = Math.max(0, column - 1 - EXCERPT_CHARS / 2);
+  const shown = text.slice(from, from + EXCERPT_CHARS);
+  const padding = shown.slice(0, column - 1 - from).replace(/[^\t]/g, " ");
+  return shown.trim() === "" ? undefined : `  ${shown}\n  ${padding}^`;
+};
+
 const AsyncFunction = (async () => {}).constructor;
 const PARSING = {
   ecmaVersion: "latest",
-  sourceType: "module",
   allowReturnOutsideFunction: true,
   allowAwaitOutsideFunction: true,
   allowHashBang: true,
@@ -63,8 +72,8 @@ export const load = script("(specifier, options) => import(specifier, options)",
  * and by how much, the rest of a line was moved to the right.
  */
 export const compile = (code) => {
-  const { body, head, imports, shifts } = prepare(code, CODE, false);
-  const main = wrapped(body, head, CODE);
+  const { body, head, imports, shifts, isStrict } = prepare(code, CODE, false);
+  const main = wrapped(body, head, CODE, isStrict);
   return { main: main(), imports, shifts };
 };
 
@@ -74,29 +83,42 @@ export const compile = (code) => {
  * globals from it.
  */
 export const compileCell = (code, file) => {
-  const { body, head, imports, shifts, names } = prepare(code, file, true);
-  return { makeMain: (shadow) => wrapped(body, head, file, shadow !== undefined)(shadow), imports, shifts, names };
+  const { body, head, imports, shifts, names, isStrict } = prepare(code, file, true);
+  const makeMain = (shadow) => wrapped(body, head, file, isStrict, shadow !== undefined)(shadow);
+  return { makeMain, imports, shifts, names };
 };
 
 const prepare = (code, file, isCell) => {
-  let tree;
-  try {
-    tree = parse?.(code, PARSING);
-  } catch (error) {
-    // Syntax that only the engine knows still runs.
-    if (!isBody(code)) throw flawOf(error);
-  }
+  const { tree, isStrict } = treeOf(code);
   const text = code.startsWith("#!") ? "//" + code.slice(2) : code;
-  if (tree !== undefined) return edit(text, tree, isCell);
+  if (tree !== undefined) return { ...edit(text, tree, isCell), isStrict };
   if (!isBody(text)) throw engineFlaw(text, file);
-  return { body: text, head: "", imports: [], shifts: [], names: [] };
+  return { body: text, head: "", imports: [], shifts: [], names: [], isStrict };
 };
 
-// Returns a function that makes the main function. A strict function may be inside a `with`
-// statement, which makes it see the names of that object before the globals.
-const wrapped = (body, head, file, isShadowed = false) => {
+// A text that is not a script may be a module, as in Node itself; then it is strict. A script may
+// await here, too.
+const treeOf = (code) => {
+  try {
+    const tree = parse?.(code, { ...PARSING, sourceType: "script" });
+    return { tree, isStrict: tree?.body.some((node) => node.directive === "use strict") };
+  } catch (scriptError) {
+    try {
+      return { tree: parse(code, { ...PARSING, sourceType: "module" }), isStrict: true };
+    } catch (moduleError) {
+      // Syntax that only the engine knows still runs.
+      if (isBody(code)) return { tree: undefined, isStrict: false };
+      // The parser gets further with the code's own kind.
+      throw flawOf((moduleError.pos ?? 0) > (scriptError.pos ?? 0) ? moduleError : scriptError);
+    }
+  }
+};
+
+// Returns a function that makes the main function. Inside a `with` statement, it sees the names of
+// that object before the globals.
+const wrapped = (body, head, file, isStrict, isShadowed = false) => {
   const [before, after] = isShadowed ? ["with($shadow){return", "}"] : ["return", ""];
-  const first = `(function ($shadow){${before}({"<main>": async function (import_meta, $imports, $named) {"use strict";${head}\n`;
+  const first = `(function ($shadow){${before}({"<main>": async function (import_meta, $imports, $named) {${isStrict ? '"use strict";' : ""}${head}\n`;
   try {
     return script(`${first}${body}\n}})["<main>"]${after}})`, -1, file);
   } catch (error) {
@@ -121,7 +143,7 @@ const flawOf = (error) => {
 
 const engineFlaw = (code, file) => {
   try {
-    script(`(async function () {"use strict";\n${code}\n})`, -1, file);
+    script(`(async function () {\n${code}\n})`, -1, file);
   } catch (error) {
     return engineFlawOf(error, file);
   }

@@ -31,7 +31,7 @@ const { now } = Date;
 const INTERRUPTED = '"interrupted"';
 
 export const startSession = (guest) => {
-  const { send, rest, hold, give, metaOf, importAll, flawText, resultText, unblock, errors } = guest;
+  const { send, rest, hold, give, metaOf, importAll, flawText, resultText, unblock, errors, own } = guest;
   const shared = new Int32Array(new SharedArrayBuffer(12));
   const cells = new AsyncLocalStorage();
   const cellNow = unbound(cells.getStore).bind(undefined, cells);
@@ -92,6 +92,7 @@ export const startSession = (guest) => {
 
   const conclude = (cell, value) => {
     if (cell !== current) return;
+    own.unawaited();
     let ending = resultText(value);
     const code = process.exitCode;
     process.exitCode = undefined;
@@ -141,7 +142,7 @@ export const startSession = (guest) => {
       names.declare(program.names);
       main = program.makeMain(names.shadowFor(code));
     } catch (flaw) {
-      return end(cell, flaw instanceof Flaw ? flawText(flaw) : errors.thrownText(flaw));
+      return end(cell, flaw instanceof Flaw ? flawText(flaw, code) : errors.thrownText(flaw));
     }
     errors.begin(name, program.shifts);
     allowUnbalanced();
@@ -181,6 +182,7 @@ export const startSession = (guest) => {
   };
   // Unguarded, because these messages name their cell themselves.
   const complain = unbound(process.stderr.write).bind(undefined, process.stderr);
+  own.warn = (text) => complain(text + "\n");
   guard(process.stdout, "out");
   guard(process.stderr, "err");
 

@@ -102,7 +102,7 @@ check("what a cell declares is there for all that follow", [
   ["function f() { return 'new' }\nf()", '"new"'],
   ["const { x, y: [z, ...w], ...rest } = { x: 1, y: [2, 3, 4], q: 5 }, [m = 7] = []\n;[x, z, w, rest, m]", '[1,2,[3,4],{"q":5},7]'],
   ["for (var i = 0, n = 3; i < n; i++) { var last = i } for (var k of [1, 2]); for (var { p } of [{ p: 8 }]);\nif (true) var q = 1; else var r = 2\n;[i, last, k, p, q, typeof r]", '[3,2,2,8,1,"undefined"]'],
-  ["{ let a = 'inner'; const b = 1; function hidden() {} }\n[a, b, typeof hidden]", '["again",3,"undefined"]'],
+  ["{ let a = 'inner'; const b = 1; function hidden() {} }\n[a, b, typeof hidden]", '["again",3,"function"]'],
   ["import fs, { readFileSync as read } from 'node:fs'; import * as path from 'path'; export const e1 = 1; export default class Named {}", "null"],
   ["[typeof fs.statSync, typeof read, path.join('a', 'b'), e1, Named.name]", '["function","function","a/b",1,"Named"]'],
   ["const asyncOne = async () => { await null; return a }\nawait asyncOne()", '"again"'],
@@ -234,7 +234,7 @@ check("tools work in every cell", [
   ["(await tools.github.x({a: 1})).tool.args", '{"a":1}'],
   ["call_tool('github', 'x').result.tool.tool", '"x"'],
   ["tools.github.y({}).then(() => console.log('answered')); 1", "answered\n1"],
-  ["const p = tools.github.z({}); 0", "0"],
+  ["const p = tools.github.z({}); 0", "[codexec] at <main> (cell-4.mjs:1:24): tools.github.z was not awaited: the call was made, but the code went on without its result; write await tools.github.z(..)\n0"],
   ["(await p).tool.tool", '"z"'],
 ]);
 

@@ -255,3 +255,48 @@ fn a_synchronous_call_leaves_other_answers_alone() {
     let record = play_batches(job(Language::JavaScript, code), 2, echo);
     assert_eq!(ending(&record), r#"["one","two"]"#);
 }
+
+#[test]
+fn a_call_that_is_not_awaited_is_an_error_with_its_place() {
+    let lost = |label: &str, at: &str| {
+        format!(
+            "RUNTIME_ERROR {label} was not awaited: the call was made, but the code went on without \
+             its result; write await {label}(..) @{at}"
+        )
+    };
+    let github = |at: &str| lost("tools.github.x", at);
+    check("// why\nconst r = tools.github.x({}); r.title", &github("2:24"));
+    check("const r = [tools.github.x({})];\nreturn r", &github("1:25"));
+    check("tools.github.x({}); 1", &github("1:14"));
+    check("const r = callTool('github', 'x'); `${r}`", &lost("callTool", "1:11"));
+    check("const l = sessions.list(); 1", &lost("sessions.list", "1:20"));
+    check(
+        "const r = tools.github.x({});\nr.items.length",
+        "RUNTIME_ERROR TypeError: cannot read property 'length' of undefined; write await \
+         tools.github.x(..): without await, its value is a Promise @2:1",
+    );
+    let promise = "it contains a Promise; await it, or a list of them with await Promise.all(list)";
+    check(
+        "[1, 2].map(async id => await tools.github.x({id}))",
+        &format!(
+            "SERIALIZATION_ERROR the result cannot be written as JSON: TypeError: {promise}; return \
+             plain objects, arrays, strings, numbers, booleans or null"
+        ),
+    );
+}
+
+#[test]
+fn every_use_of_a_promise_counts_as_awaiting_it() {
+    check("tools.github.x()", r#"{"tool":{"server":"github","tool":"x","args":{}}}"#);
+    check("const p = tools.github.x(); (await p).tool.tool", r#""x""#);
+    check("const p = tools.github.x(); await Promise.all([p]); 1", "1");
+    check("tools.github.x().catch(() => {}); 1", "1");
+    check("tools.github.x().finally(() => {}); 1", "1");
+    check("async function f() { return tools.github.x() } (await f()).tool.tool", r#""x""#);
+    check("await Promise.race([tools.github.x(), tools.github.y()]); 1", "1");
+    check("for await (const r of [tools.github.x()]) r.tool.tool; 1", "1");
+    check(
+        "const p = tools.github.x(); await p; [p instanceof Promise, p.constructor === Promise]",
+        "[true,true]",
+    );
+}

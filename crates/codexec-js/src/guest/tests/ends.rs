@@ -24,6 +24,22 @@ fn values_come_from_return_or_the_last_expression() {
 }
 
 #[test]
+fn code_is_strict_only_if_it_asks_for_it_or_is_a_module() {
+    let undeclared = |at: &str| format!("RUNTIME_ERROR ReferenceError: x is not defined @{at}");
+    for check in [check, check_typescript] {
+        check("x = await Promise.resolve(1); x + globalThis.x", "2");
+        check("for (i = 0; i < 3; i++); i", "3");
+        check("(function () { return this === globalThis })()", "true");
+        check("'use strict'; x = 1", &undeclared("1:15"));
+        check("function f() { 'use strict'; x = 1 } f()", &undeclared("1:30"));
+        check("export {};\nx = 1", &undeclared("2:1"));
+        check("const x = 1; try { x = 2 } catch (e) { return e.name }", r#""TypeError""#);
+    }
+    check("var o = {a: 1}; with (o) { a = 010 }; o", r#"{"a":8}"#);
+    check("const f = (await 1); with (o) {", "SYNTAX_ERROR Expected `}` but found `EOF` @1:32");
+}
+
+#[test]
 fn results_that_are_not_json_are_errors() {
     let hint = "; return plain objects, arrays, strings, numbers, booleans or null";
     let check = |code: &str, why: &str| {
@@ -49,8 +65,10 @@ fn syntax_errors_say_where() {
     check("let x; let x;", "SYNTAX_ERROR Identifier `x` has already been declared @1:5");
     check(
         "const x: number = 1",
-        "SYNTAX_ERROR Missing initializer in const declaration; Add an initializer (e.g. ` = undefined`) here @1:7",
+        "SYNTAX_ERROR Missing initializer in const declaration; Add an initializer (e.g. ` = undefined`) here; the code is valid TypeScript: set language to typescript @1:7",
     );
+    let flaw = javascript("1;\n\tconst x = ;").ending.expect_err("a syntax error");
+    assert_eq!(flaw.stack.as_deref(), Some("  \tconst x = ;\n  \t          ^"));
     assert!(!javascript("const x = ;").is_compiled);
     assert!(javascript("throw 1").is_compiled);
 }
@@ -74,7 +92,10 @@ fn errors_carry_the_guests_own_place() {
         "// why\n\n  undefinedThing()",
         "RUNTIME_ERROR ReferenceError: undefinedThing is not defined @3:3",
     );
-    check("const o = {};\no.missing();", "RUNTIME_ERROR TypeError: not a function @2:3");
+    check(
+        "const o = {};\no.missing();",
+        "RUNTIME_ERROR TypeError: o.missing is not a function @2:3",
+    );
     check(
         "[1].map(x => {\n  throw new TypeError('in map');\n})",
         "RUNTIME_ERROR TypeError: in map @2:13",
@@ -84,6 +105,39 @@ fn errors_carry_the_guests_own_place() {
         "RUNTIME_ERROR RangeError: late @3:13",
     );
     check("const é = 'ööö'; throw new Error('wide')", "RUNTIME_ERROR wide @1:28");
+}
+
+#[test]
+fn errors_of_another_environment_say_what_to_write() {
+    let check = |code: &str, expected: &str| {
+        let said = ending(&javascript(code));
+        assert!(said.contains(expected), "{code}: {said}");
+        assert!(said.len() < 280, "{code}: {said}");
+    };
+    check("await fetch('http://x')", "fetch is not defined; there is no network here; call a tool");
+    check("const fs = require('fs')", "require is not defined; there are no modules here");
+    check(
+        "fs.readFileSync('x')",
+        "fs is not defined; there are no files here; set language to node",
+    );
+    check("Buffer.from('x')", "Buffer is not defined; use Uint8Array");
+    check("Deno.env.get('x')", "Deno is not defined; this is not Deno");
+    check("process.env.HOME", "process is not defined; use input and args");
+    check("print('x')", "print is not defined; use console.log(..), or set language to python");
+    check("mcp__github__x({})", "call a tool as a property of its server");
+    check("typeof fetch + typeof process", r#""undefinedundefined""#);
+    let parsed = "results of tools are already parsed";
+    check(
+        "JSON.parse(await tools.github.x())",
+        &format!("was given an object, not text: {parsed}"),
+    );
+    check(
+        "const r = await tools.github.x(); r.split(',')",
+        &format!("r is not a string: {parsed}"),
+    );
+    check("const r = await tools.github.x(); r.map(String)", "r is not an array");
+    check("({}).split(',')", "TypeError: ({}).split is not a function @1:6");
+    check("[JSON.parse('[1]'), JSON.parse({toString: () => '{}'})]", "[[1],{}]");
 }
 
 #[test]

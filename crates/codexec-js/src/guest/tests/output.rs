@@ -90,3 +90,38 @@ fn progress_is_sent() {
     let record = javascript("progress('half'); progress({message: 'done'})");
     assert_eq!(record.progress, ["half", "done"]);
 }
+
+#[test]
+fn emit_shows_images() {
+    let png = "iVBORw0KGgo=";
+    let check = |code: &str, expected: &[&str]| {
+        let record = javascript(code);
+        assert!(record.ending.is_ok(), "{code}: {:?}", record.ending);
+        let shown: Vec<_> = record.images.iter().map(|image| image.base64.as_str()).collect();
+        assert_eq!(shown, expected, "{code}");
+        assert!(record.images.iter().all(|image| image.mime.name() == "image/png"), "{code}");
+    };
+    let block = format!("const block = {{type: 'image', data: '{png}', mimeType: 'image/png'}};");
+    check(&format!("{block} emit(block)"), &[png]);
+    check(&format!("{block} emit([block, block])"), &[png, png]);
+    check(&format!("{block} emit({{content: [block]}})"), &[png]);
+    let resource = "{uri: 'a://b', mimeType: block.mimeType, blob: block.data}";
+    check(&format!("{block} emit({{type: 'resource', resource: {resource}}})"), &[png]);
+    check(&format!("emit('data:image/png;base64,{png}')"), &[png]);
+    check("emit(new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]))", &[png]);
+    check("emit(new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]).buffer)", &[png]);
+    let record = javascript("emit({type: 'text', text: 'said'}); 1");
+    assert_eq!((record.out.as_str(), ending(&record).as_str()), ("said\n", "1"));
+    for (code, expected) in [
+        (
+            "emit('picture.png')",
+            "emit takes bytes, a tool's content block or a data: URL in base64",
+        ),
+        ("emit({type: 'audio', data: 'x', mimeType: 'audio/wav'})", "not audio/wav"),
+        ("emit(new Uint8Array([1, 2, 3]))", "these bytes are none"),
+        ("emit(5)", "not a number"),
+    ] {
+        let said = ending(&javascript(code));
+        assert!(said.contains(expected), "{code}: {said}");
+    }
+}

@@ -73,6 +73,7 @@ impl TestSession {
             err: String::new(),
             asks: Vec::new(),
             progress: Vec::new(),
+            images: Vec::new(),
             ending,
         };
         match ending {
@@ -155,6 +156,17 @@ fn positions_are_in_the_cell_and_frames_name_their_cell() {
         }
     }
     assert_eq!(session.send("let a = ;").ending, "SYNTAX_ERROR Unexpected token @1:9");
+}
+
+#[test]
+fn a_later_cell_may_await_a_call() {
+    let warning = "[codexec] at <main> (1:24): tools.github.x was not awaited: the call was made, \
+                   but the code went on without its result; write await tools.github.x(..)\nnull";
+    check_cells(&[
+        ("const p = tools.github.x()", warning),
+        ("(await p).tool.tool", r#""x""#),
+        ("1", "1"),
+    ]);
 }
 
 #[test]

@@ -108,7 +108,9 @@ fn constants_are_constant() {
         ("const c = 1; c = 2", &fixed("1:14")),
         ("c = 3", &fixed("1:1")),
         ("const c = 4; c", "4"),
-        ("undeclared = 1", "RUNTIME_ERROR ReferenceError: undeclared is not defined @1:1"),
+        ("undeclared = 1", "1"),
+        ("++undeclared", "2"),
+        ("'use strict'; other = 1", "RUNTIME_ERROR ReferenceError: other is not defined @1:15"),
     ]);
 }
 

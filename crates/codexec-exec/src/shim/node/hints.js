@@ -1,0 +1,1 @@
+../../../../codexec-js/src/prelude/hints.js
