@@ -88,3 +88,6 @@ pub(super) fn is_large(value: &Value) -> bool {
     }
     count(value, FEW_VALUES) == 0
 }
+
+#[cfg(test)]
+mod tests;

@@ -176,3 +176,6 @@ async fn write_queued(writer: Arc<StdinWriter>, process: Arc<ServerProcess>) {
     state.lines.clear();
     state.pipe = None;
 }
+
+#[cfg(test)]
+mod tests;
