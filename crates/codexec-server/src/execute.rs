@@ -15,9 +15,7 @@ use crate::guest_run::{GuestRun, RunResults};
 use crate::language_guess::guess_other_language;
 use crate::outer_execution::{OuterExecution, SessionScope};
 use crate::sessions::{OpenSession, SessionLease};
-use crate::{
-    App, Client, ExecuteError, ExecutionRequest, Images, SessionError, hints,
-};
+use crate::{App, Client, ExecuteError, ExecutionRequest, Images, SessionError, hints};
 
 /// A finished execution.
 #[derive(Clone, Debug)]
