@@ -8,8 +8,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use codexec_sandbox::{read_attributed, write_with_fds};
 use codexec_types::{
-    ASK_HEAD_BYTES, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest, LONG_FRAME_BYTES,
-    MAX_ASK_BYTES, frame_length, id_of_long_ask, is_ask, oversized_ask_error,
+    ASK_HEAD_BYTES, CallCode, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest,
+    LONG_FRAME_BYTES, MAX_ASK_BYTES, frame_length, id_of_long_ask,
 };
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -277,4 +277,16 @@ impl FrameOutbox {
             self.frames.pop_front();
         }
     }
+}
+
+/// True if a frame with this beginning is an ask.
+fn is_ask(body: &[u8]) -> bool {
+    body.starts_with(br#"{"ask":"#)
+}
+
+/// Returns the error that the guest gets for an oversized ask.
+fn oversized_ask_error(bytes: usize) -> CallError {
+    let message =
+        format!("arguments: {bytes} bytes; at most {MAX_ASK_BYTES} are allowed in one call");
+    CallError::new(CallCode::InvalidArgs, message)
 }

@@ -183,7 +183,10 @@ fn make_image(ctx: &Ctx<'_>, mime: &str, base64: String) -> Result<Image> {
         return Err(Exception::throw_range(ctx, &message));
     }
     let mime = ImageType::parse(mime).ok_or_else(|| {
-        let message = format!("emit shows png, jpeg, gif and webp images, not {mime:.60}");
+        let message = format!(
+            "emit takes png, jpeg, gif and webp images, and wav, mp3, ogg and flac audio, not \
+             {mime:.60}"
+        );
         Exception::throw_type(ctx, &message)
     })?;
     Ok(Image { mime, base64 })

@@ -6,13 +6,12 @@ use codexec_exec::{GuestStdin, QueueTicket, Usage};
 use codexec_store::ExecutionStart;
 use codexec_types::{
     Admitted, ExecutionId, FileChanges, GuestOutput, Language, Limit, Limits, Outcome, SessionId,
-    ThrownCode,
 };
 
 use crate::answers::Answers;
 use crate::execution_packages::ExecutionPackages;
 use crate::guest_run::{GuestRun, RunResults};
-use crate::language_guess::guess_other_language;
+use crate::language_guess::name_other_language;
 use crate::outer_execution::{OuterExecution, SessionScope};
 use crate::sessions::{OpenSession, SessionLease};
 use crate::{App, Client, ExecuteError, ExecutionRequest, Images, SessionError, hints};
@@ -166,20 +165,6 @@ impl App {
             }
         }
     }
-}
-
-/// Adds to a syntax error that the code seems to be in another language.
-fn name_other_language(mut outcome: Outcome, admitted: &Admitted) -> Outcome {
-    if let Outcome::Threw(thrown) = &mut outcome
-        && matches!(thrown.code, ThrownCode::SyntaxError | ThrownCode::TranspileError)
-        && let Some(other) = guess_other_language(admitted.language(), admitted.code())
-    {
-        thrown.message.push_str("; the code looks like ");
-        thrown.message.push_str(other.title());
-        thrown.message.push_str(": set language to ");
-        thrown.message.push_str(other.name());
-    }
-    outcome
 }
 
 /// Returns the user's directory that the code works in.

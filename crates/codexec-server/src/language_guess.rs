@@ -1,10 +1,33 @@
 //! Guesses the language of code whose syntax is not that of the language it was sent as.
 
-use codexec_types::Language;
+use codexec_types::{Admitted, Language, Outcome, ThrownCode};
+
+/// Adds to a syntax error that the code seems to be in another language.
+pub(crate) fn name_other_language(mut outcome: Outcome, admitted: &Admitted) -> Outcome {
+    if let Outcome::Threw(thrown) = &mut outcome
+        && matches!(thrown.code, ThrownCode::SyntaxError | ThrownCode::TranspileError)
+        && let Some(other) = guess_other_language(admitted.language(), admitted.code())
+    {
+        let (title, name) = (title_of(other), other.name());
+        thrown.message.push_str(&format!("; the code looks like {title}: set language to {name}"));
+    }
+    outcome
+}
+
+/// Returns the name of a language as it is written in a text.
+fn title_of(language: Language) -> &'static str {
+    match language {
+        Language::JavaScript => "JavaScript",
+        Language::TypeScript => "TypeScript",
+        Language::Python => "Python",
+        Language::Bash => "Bash",
+        Language::Node => "Node.js",
+    }
+}
 
 /// Returns the language that the code seems to be in, if it is clearly not `given`. Call this for
 /// code with a syntax error only: a valid program may look like anything.
-pub(crate) fn guess_other_language(given: Language, code: &str) -> Option<Language> {
+fn guess_other_language(given: Language, code: &str) -> Option<Language> {
     let count = |is_line: fn(&str) -> bool| {
         code.lines().take(MAX_LINES).filter(|line| is_line(line.trim())).count()
     };

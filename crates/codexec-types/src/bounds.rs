@@ -153,18 +153,6 @@ pub fn id_of_long_ask(head: &[u8]) -> Option<u32> {
     std::str::from_utf8(id.get(..digits)?).ok()?.parse().ok()
 }
 
-/// True if a frame with this beginning is an ask.
-pub fn is_ask(body: &[u8]) -> bool {
-    body.starts_with(br#"{"ask":"#)
-}
-
-/// Returns the error that the guest gets for an oversized ask.
-pub fn oversized_ask_error(bytes: usize) -> CallError {
-    invalid_args(format!(
-        "arguments: {bytes} bytes; at most {MAX_ASK_BYTES} are allowed in one call"
-    ))
-}
-
 fn check_length(field: &str, text: &str, most: usize) -> Result<usize, CallError> {
     match text.len() {
         bytes if bytes > most => {

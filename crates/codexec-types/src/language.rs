@@ -31,17 +31,6 @@ impl Language {
         }
     }
 
-    /// Returns the name as it is written in a text.
-    pub fn title(self) -> &'static str {
-        match self {
-            Language::JavaScript => "JavaScript",
-            Language::TypeScript => "TypeScript",
-            Language::Python => "Python",
-            Language::Bash => "Bash",
-            Language::Node => "Node.js",
-        }
-    }
-
     /// Returns the usual short form, which is also the file extension.
     pub fn short(self) -> &'static str {
         match self {

@@ -33,9 +33,9 @@ mod working_dir;
 pub use artifact::{Artifact, FileChanges, Image, ImageType, NotWritten};
 pub use bounds::{
     ASK_HEAD_BYTES, JsonShape, LONG_FRAME_BYTES, MAX_ASK_BYTES, estimate_arguments_size,
-    id_of_long_ask, is_ask, oversized_ask_error,
+    id_of_long_ask,
 };
-pub use clean::{clean_line, clean_text, cut_at_word, cut_text, cut_text_front};
+pub use clean::{clean_line, clean_text, cut_text};
 pub use context::RequestOrigin;
 pub use event::{OutputStream, RunEvent};
 pub use frame::{

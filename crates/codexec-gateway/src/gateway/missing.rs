@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use codexec_types::{ServerName, cut_at_word};
+use codexec_types::ServerName;
 
 use super::Gateway;
 use crate::upstream::{Upstream, UpstreamState};
@@ -152,6 +152,20 @@ fn join_names<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
         count if count > NAMED => Some(format!("{shown} and {} more", count - NAMED)),
         _ => Some(shown),
     }
+}
+
+/// Cuts a text after at most this many characters, between two words, and marks the cut. Only a
+/// single word that is longer is cut inside.
+fn cut_at_word(text: &str, chars: usize) -> String {
+    let Some((end, _)) = text.char_indices().nth(chars) else { return text.to_owned() };
+    let head = text.get(..end).unwrap_or_default();
+    let is_at_end = text.get(end..).is_some_and(|rest| rest.starts_with(char::is_whitespace));
+    let head = match head.rfind(char::is_whitespace).filter(|_| !is_at_end) {
+        Some(end) => head.get(..end).unwrap_or_default(),
+        None => head,
+    };
+    let is_loose = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ':');
+    format!("{}…", head.trim_end_matches(is_loose))
 }
 
 #[cfg(test)]

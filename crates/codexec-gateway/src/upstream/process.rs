@@ -12,7 +12,7 @@ use std::{
     time::Duration,
 };
 
-use codexec_types::{clean_text, cut_text_front};
+use codexec_types::clean_text;
 use nix::{
     sys::signal::{Signal, kill, killpg},
     unistd::{AccessFlags, Pid, access},
@@ -258,4 +258,13 @@ async fn drain_stderr(
         }
     }
     process.stderr_drained.cancel();
+}
+
+/// Keeps the last `bytes` bytes of a text, and marks the cut.
+fn cut_text_front(text: &str, bytes: usize) -> String {
+    if text.len() <= bytes {
+        return text.to_owned();
+    }
+    let start = text.ceil_char_boundary(text.len() - bytes);
+    format!("…{}", text.get(start..).unwrap_or_default())
 }

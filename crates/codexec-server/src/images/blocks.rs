@@ -48,8 +48,9 @@ fn replace_data(fields: &mut Map<String, Value>, key: &str, images: &mut Images)
     if let Some(mime) = mime {
         images.push(Image { mime, base64 });
     }
+    let kind = if mime.is_some_and(ImageType::is_audio) { "audio" } else { "image" };
     *data = match images.shown.len() {
-        number if number > before => format!("[image {number} of this reply]"),
+        number if number > before => format!("[{kind} {number} of this reply]"),
         _ => format!("[{bytes} characters of base64, not shown]"),
     };
     1

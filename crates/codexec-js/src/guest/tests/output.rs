@@ -110,6 +110,9 @@ fn emit_shows_images() {
     check(&format!("emit('data:image/png;base64,{png}')"), &[png]);
     check("emit(new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]))", &[png]);
     check("emit(new Uint8Array([137, 80, 78, 71, 13, 10, 26, 10]).buffer)", &[png]);
+    let record = javascript("emit({type: 'audio', data: 'UklGRg==', mimeType: 'audio/wav'})");
+    let sounds: Vec<_> = record.images.iter().map(|sound| sound.mime.name()).collect();
+    assert_eq!(sounds, ["audio/wav"]);
     let record = javascript("emit({type: 'text', text: 'said'}); 1");
     assert_eq!((record.out.as_str(), ending(&record).as_str()), ("said\n", "1"));
     for (code, expected) in [
@@ -117,7 +120,7 @@ fn emit_shows_images() {
             "emit('picture.png')",
             "emit takes bytes, a tool's content block or a data: URL in base64",
         ),
-        ("emit({type: 'audio', data: 'x', mimeType: 'audio/wav'})", "not audio/wav"),
+        ("emit({type: 'audio', data: 'x', mimeType: 'audio/midi'})", "not audio/midi"),
         ("emit(new Uint8Array([1, 2, 3]))", "these bytes are none"),
         ("emit(5)", "not a number"),
     ] {
