@@ -36,7 +36,7 @@ fn execute_code() -> Tool {
     let description = "Run code in a sandbox (no network) that can call every MCP tool: \
         `await tools.server.tool({..})`, `searchTools(query)`, `getToolSchema(name)`, `help()`; \
         Python the same in snake_case, Bash `mcp server tool --arg x`. The result is the last \
-        expression (JS: or `return`), what is printed, new files, figures. \
+        expression (JS: or `return`), what is printed, files, figures. \
         Do loops and filtering here.";
     let annotations = ToolAnnotations::with_title("Run code").destructive(true).open_world(true);
     tool("execute_code", description, schema, annotations)
@@ -54,7 +54,7 @@ fn search_tools() -> Tool {
         },
         "required": ["query"],
     });
-    let description = "Find tools to call from code, best first.";
+    let description = "Find tools for code, best first.";
     tool(
         "search_tools",
         description,

@@ -265,7 +265,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
          unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, \
-         `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, `gateway`, `discovery`, `logs`, `replies`, `code-executor`, `code-execution-mode`, `mcpproxy`, `servers`\n",
+         `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, `gateway`, `discovery`, `logs`, `replies`, `http`, `code-executor`, `code-execution-mode`, `mcpproxy`, `servers`\n",
     );
     assert_eq!(
         CliHome::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),

@@ -111,6 +111,16 @@ def _metadata(tool):
     return about
 
 
+def _no_tool(server, tool, names):
+    # Imported only here: programs rarely misspell a name.
+    from difflib import get_close_matches
+
+    near = get_close_matches(tool, names, 3, 0.5)
+    advice = f"did you mean {', '.join(near)}?" if near else "list_tools() has all names"
+    message = f'no tool "{tool}" on server "{server}"; {advice}'
+    return ToolError(message, "TOOL_NOT_FOUND", server, tool)
+
+
 class Asking:
     """The queries, as generators of calls."""
 
@@ -156,6 +166,8 @@ class Asking:
         # The host resolves other spellings.
         ask = encode_json({"schema": {"name": f"{server}.{tool}"}})
         one = yield Call(self._wire, ask, f"query_tool_docs({server!r:.100}, {tool!r:.100})")
+        if one is None:
+            raise _no_tool(server, tool, [one["tool"] for one in found])
         return [_entry(one, detail)]
 
     def search(self, query, limit=5, detail="summary"):

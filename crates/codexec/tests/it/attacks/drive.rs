@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::bench::{Answered, Bench, answered};
 use super::case::{Case, fill, fill_all, texts};
+use super::host::{AFTERMATH, within};
 use super::verdict::{Deed, problems, seen, worst};
 use super::{SETTINGS, attempt, skipped, start, steps, toolset_steps};
 
@@ -47,6 +48,11 @@ pub(super) fn upstream(case: &Case) -> Option<String> {
     (!broken.is_empty()).then(|| format!("{}: {}", case.id, broken.join("; ")))
 }
 
+fn search(bench: &mut Bench) -> Answered {
+    let id = bench.client.send_call("search_tools", &json!({"query": "echo tool"}));
+    bench.answered(id)
+}
+
 fn drive(
     bench: &mut Bench,
     server: &str,
@@ -57,8 +63,16 @@ fn drive(
         // Asks for the server's tools, which starts it.
         "connect" => Some(bench.run(&format!("return Object.keys(tools[{server:?}])"), &json!({}))),
         "discover" => {
-            let id = bench.client.send_call("search_tools", &json!({"query": "echo tool"}));
-            Some(bench.answered(id))
+            // A server may still be starting: then the answer says that it is incomplete.
+            let mut answered = search(bench);
+            within(AFTERMATH, || {
+                let is_complete = !answered.text.contains("[incomplete:");
+                if !is_complete {
+                    answered = search(bench);
+                }
+                is_complete
+            });
+            Some(answered)
         }
         "exec" => {
             let code = fill(step["code"].as_str().expect("code"), names);

@@ -10,7 +10,7 @@ fn help_of_codexec() {
     Usage: codexec [OPTIONS] [COMMAND]
 
     Commands:
-      serve     Serve MCP on standard input and output
+      serve     Serve MCP on standard input and output, or over HTTP
       exec      Run code, and print its output and its result
       code      Run JavaScript and TypeScript as MCPProxy does
       scripts   Find, read, save and run saved scripts
@@ -19,6 +19,7 @@ fn help_of_codexec() {
       packages  Install, list and remove packages that code can use
       tools     List and search the tools that code can call
       servers   List, add, approve and change the MCP servers that code can reach
+      token     Make, list and revoke the tokens of clients that use HTTP
       migrate   Print your settings for a system that codexec replaces as codexec settings
       doctor    Check which sandbox layers, languages and servers work on this machine
       help      Print this message or the help of the given subcommand(s)
