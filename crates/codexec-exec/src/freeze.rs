@@ -10,7 +10,11 @@ use codexec_sandbox::GuestProcess;
 
 use crate::process_tree::list_tree;
 
-/// Timeout for processes to stop. A process in a disk wait stops only after the disk has answered.
+/// Timeout for all processes to have stopped. On a busy host they need a while, and a process in a
+/// disk wait stops only after the disk has answered.
+const FREEZE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Timeout for finding processes to stop, while others start new ones.
 const STOP_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Finds and stops the processes of one guest. Cheap to clone, so that it can be moved into a
@@ -56,13 +60,13 @@ impl Freezer {
     }
 
     /// Stops every process of the guest, and returns when all have stopped. Needs no cgroup.
-    /// Blocks, usually for less than 0.1 ms. Fails if a process does not stop in time; all are then
+    /// Blocks, usually for less than 0.1 ms: call it in a blocking thread. Fails if a process does not stop in time; all are then
     /// resumed.
     ///
     /// A guest can arm a timer that wakes a stopped process: a caller that depends on the freeze
     /// checks [`FrozenProcesses::is_still`] afterwards.
     pub(crate) fn freeze(&self) -> io::Result<FrozenProcesses> {
-        let deadline = Instant::now() + STOP_TIMEOUT;
+        let deadline = Instant::now() + FREEZE_TIMEOUT;
         let mut frozen = FrozenProcesses::default();
         loop {
             let is_complete = !self.stop_more(&mut frozen);
