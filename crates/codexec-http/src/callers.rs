@@ -108,6 +108,8 @@ impl Caller {
             .with_budget(parts.budget)
             .with_scope(self.scope.clone());
         let connection = Arc::new(connection);
+        // Searches answer with what is known, so begin to know.
+        parts.app.gateway.start_unlisted(&connection.policy().tools);
         let mcp = McpEndpoint::new(
             Arc::clone(&parts.app),
             Arc::clone(&connection),

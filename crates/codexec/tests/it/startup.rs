@@ -198,8 +198,8 @@ fn the_list_of_tools_is_small_and_always_the_same() {
         json!(about),
         json!([
             ["execute_code", {"title": "Run code", "destructiveHint": true, "openWorldHint": true}, meta],
-            ["search_tools", {"title": "Search tools", "readOnlyHint": true}, meta],
-            ["health", {"title": "Health", "readOnlyHint": true}, meta],
+            ["search_tools", {"title": "Search tools", "readOnlyHint": true, "openWorldHint": false}, meta],
+            ["health", {"title": "Health", "readOnlyHint": true, "openWorldHint": false}, meta],
         ])
     );
     let fields = |tool: usize| -> Vec<String> {

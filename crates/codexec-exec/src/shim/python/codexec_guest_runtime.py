@@ -115,7 +115,7 @@ def _no_tool(server, tool, names):
     # Imported only here: programs rarely misspell a name.
     from difflib import get_close_matches
 
-    near = get_close_matches(tool, names, 3, 0.5)
+    near = get_close_matches(tool, names, 3, 0.7)
     advice = f"did you mean {', '.join(near)}?" if near else "list_tools() has all names"
     message = f'no tool "{tool}" on server "{server}"; {advice}'
     return ToolError(message, "TOOL_NOT_FOUND", server, tool)
