@@ -91,7 +91,7 @@ impl Toolset for CodeExecutorTools {
                 Some(language) => toolset.execute(&app, language, arguments, &client).await,
                 None => {
                     let has_audit_log = toolset.audit_log.is_some();
-                    health::report(&app, arguments, connected_at, has_audit_log).await
+                    health::report(&app, &client, arguments, (connected_at, has_audit_log)).await
                 }
             };
             if let (Ok(result), true) = (&mut done, is_structured_only) {

@@ -3,13 +3,13 @@ use std::time::Duration;
 
 use codexec_exec::Workers;
 use codexec_exec::packages::Packages;
-use codexec_gateway::Gateway;
+use codexec_gateway::{Gateway, ServerHealth};
 use codexec_scripts::Library;
 use codexec_types::ToolFilter;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{LiveSettings, OpenSessions, Records, SessionSettings};
+use crate::{Connection, LiveSettings, OpenSessions, Records, SessionSettings};
 
 /// The parts of the server. One per process; what belongs to one client is in its
 /// [`Connection`](crate::Connection).
@@ -74,6 +74,13 @@ impl App {
         }
         self.records.flush().await;
         tokio::join!(self.gateway.shutdown(), self.workers.close());
+    }
+
+    /// Returns the health of the servers that a client may know of.
+    pub fn server_health(&self, connection: &Connection) -> Vec<ServerHealth> {
+        let mut servers = self.gateway.health();
+        servers.retain(|server| connection.sees_server(server.name.as_str()));
+        servers
     }
 
     /// Returns the names of the servers that a filter allows.

@@ -96,6 +96,16 @@ impl Connection {
         self.scope.as_ref().is_some_and(TokenScope::is_read_only)
     }
 
+    /// True if the client may know of this MCP server.
+    pub fn sees_server(&self, server: &str) -> bool {
+        self.sees_settings() || self.policy().tools.allows_server(server)
+    }
+
+    /// True if the client may know about the user's settings: their servers and their problems.
+    pub fn sees_settings(&self) -> bool {
+        self.scope.as_ref().is_none_or(TokenScope::reads_everyone)
+    }
+
     /// Returns how much of a long text the client gets.
     pub fn budget(&self) -> TextBudget {
         self.budget

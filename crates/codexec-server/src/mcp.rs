@@ -167,13 +167,13 @@ impl ServerHandler for McpServer {
         {
             tools.list_changed = Some(true);
         }
+        let mut servers = self.app.gateway.server_names();
+        servers.retain(|name| self.connection.sees_server(name.as_str()));
         ServerConfig::new(capabilities)
             .with_server_info(
                 Implementation::new("codexec", env!("CARGO_PKG_VERSION")).with_title("codexec"),
             )
-            .with_instructions(
-                self.connection.toolsets().instructions(&self.app.gateway.server_names()),
-            )
+            .with_instructions(self.connection.toolsets().instructions(&servers))
     }
 
     async fn list_tools(

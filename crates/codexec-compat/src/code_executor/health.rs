@@ -1,7 +1,7 @@
 use std::time::{Instant, SystemTime};
 
 use codexec_gateway::{ServerHealth, ServerState};
-use codexec_server::{App, Fields};
+use codexec_server::{App, Client, Fields};
 use codexec_types::format_rfc3339;
 use rmcp::model::{CallToolResult, ContentBlock};
 use serde_json::{Map, Value, json};
@@ -10,14 +10,14 @@ use super::refusal::ExecutorRefusal;
 
 pub(super) async fn report(
     app: &App,
+    client: &Client,
     arguments: Map<String, Value>,
-    connected_at: Instant,
-    has_audit_log: bool,
+    (connected_at, has_audit_log): (Instant, bool),
 ) -> Result<CallToolResult, ExecutorRefusal> {
     Fields::new(arguments).finish()?;
     let sandbox = app.workers.posture().await.err().map(|error| format!("sandbox: {error}"));
     let store = app.records.store().await.err().map(|error| format!("store: {error}"));
-    let servers = app.gateway.health();
+    let servers = app.server_health(&client.connection);
     let problems = servers.iter().filter_map(ServerHealth::describe_problem);
     let unhealthy: Vec<String> = sandbox.into_iter().chain(store).chain(problems).collect();
     let connected = servers.iter().filter(|server| server.state == ServerState::Ready).count();

@@ -43,7 +43,7 @@ pub async fn report(app: &App, connection: &Connection, started: Instant) -> Val
         Err(error) => json!({"error": error.to_string()}),
     };
     let (running, waiting) = app.workers.load();
-    let servers = app.gateway.health();
+    let servers = app.server_health(connection);
     let unhealthy: Vec<String> = [("sandbox", &sandbox), ("store", &store)]
         .into_iter()
         .filter_map(|(what, state)| Some(format!("{what}: {}", state.get("error")?.as_str()?)))
@@ -52,6 +52,7 @@ pub async fn report(app: &App, connection: &Connection, started: Instant) -> Val
     let disabled = app.gateway.disabled_servers();
     let disabled = disabled
         .iter()
+        .filter(|(name, _)| connection.sees_server(name.as_str()))
         .map(|(name, why)| json!({"name": name.as_str(), "state": "disabled", "reason": why}));
     let servers: Vec<Value> = servers.iter().map(server_health).chain(disabled).collect();
     let mut health = json!({
@@ -69,6 +70,9 @@ pub async fn report(app: &App, connection: &Connection, started: Instant) -> Val
         && health.get("healthy") == Some(&Value::Bool(true))
     {
         health.shift_remove("unhealthy");
+    }
+    if !connection.sees_settings() {
+        return health;
     }
     let problems = app.live_settings.problems();
     if !problems.is_empty()

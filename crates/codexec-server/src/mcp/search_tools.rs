@@ -21,7 +21,9 @@ pub(super) async fn call(
     match app.gateway.search(&query, &connection.policy().tools).await {
         Ok(found) => {
             let mut text = format_result(&found, TextBudget::DEFAULT);
-            if let Some(note) = app.live_settings.waiting_note() {
+            if let Some(note) = app.live_settings.waiting_note()
+                && connection.sees_settings()
+            {
                 text.push_str(&format!("\n[{note}]"));
             }
             ToolReply::success(text)

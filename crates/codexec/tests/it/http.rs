@@ -123,8 +123,18 @@ fn single_requests_stand_alone_and_closing_the_stream_cancels() {
 
 #[test]
 fn http_4_tokens_do_what_their_scopes_say() {
-    let server = Server::start("", &json!({}));
+    let nowhere = |name: &str| json!({"command": format!("/nowhere/{name}")});
+    let servers = json!({"mail": nowhere("mail"), "calendar": nowhere("calendar")});
+    let server = Server::start("", &servers);
     let ann = server.make_token("ann", "");
+    // A token for one server does not learn of the others.
+    let mail = server.make_token("mail", "server:mail");
+    let health = json!({"name": "health", "arguments": {}});
+    for (token, sees_all) in [(&server.token, true), (&mail, false)] {
+        let health = server.single("/mcp", token, "tools/call", health.clone()).body;
+        assert!(health.contains("mail"), "{health}");
+        assert_eq!(health.contains("calendar"), sees_all, "{health}");
+    }
     let reader = server.make_token("reader", "read,toolset:compact");
     let python = server.make_token("python", "language:python,limit:timeout-ms=2000");
     let ran =
@@ -140,7 +150,6 @@ fn http_4_tokens_do_what_their_scopes_say() {
     assert!(read(&python)["error"].is_object(), "{}", read(&python));
     let refused = server.single("/mcp", &reader, "tools/call", call("return 1", "typescript"));
     assert!(refused.body.contains("may only read"), "{refused:?}");
-    let health = json!({"name": "health", "arguments": {}});
     let health = server.single("/mcp", &reader, "tools/call", health).message();
     assert_ne!(health["result"]["isError"], true, "{health}");
     let other = server.single("/mcp/codexec", &reader, "tools/list", json!({}));
@@ -162,7 +171,7 @@ fn http_4_tokens_do_what_their_scopes_say() {
     let listed: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
     let names: Vec<&Value> =
         listed["tokens"].as_array().expect("a list").iter().map(|token| &token["name"]).collect();
-    assert_eq!(names, ["first", "reader", "python"]);
+    assert_eq!(names, ["first", "mail", "reader", "python"]);
     // Any request notices that a token is gone.
     server.single("/mcp", &server.token, "tools/list", json!({}));
     wait_for_process(&server, marker, false);
