@@ -18,12 +18,12 @@ use codexec_mcp_config::{ServerConfig, ServerOptions};
 /// How lists saved on disk are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ToolCacheMode {
-    /// They answer until the servers do; the servers are started anyway.
+    /// Saved lists are used until the servers answer; the servers start as well.
     #[default]
     Meanwhile,
-    /// A fresh one replaces the server's own list, and the server is not started.
+    /// A fresh saved list is used, and the server is not started.
     Instead,
-    /// They are not read.
+    /// Saved lists are ignored.
     Never,
 }
 

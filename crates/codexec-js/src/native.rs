@@ -59,7 +59,7 @@ impl HostLink {
 
     /// Reads the socket for an interrupt, at most every `CHECK_INTERVAL`. The engine calls this often.
     pub(crate) fn check_interrupt(&self) -> bool {
-        // Borrowed while a native waits, which checks by itself.
+        // A native function that waits has borrowed the wire, and checks for interrupts itself.
         let Ok(mut wire) = self.wire.try_borrow_mut() else { return false };
         let Some(wire) = wire.as_mut() else { return true };
         let now = Instant::now();

@@ -85,7 +85,7 @@ impl ConfigOwner {
 /// The scope of a config file. A later variant wins over an earlier one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum ConfigScope {
-    /// Everything that the user does.
+    /// Every directory of the user.
     User,
     /// One directory; the file comes from whoever wrote the directory's contents.
     Project,

@@ -20,8 +20,8 @@ enum Removal {
 }
 
 impl Commit<'_> {
-    /// The user's folder loses what the guest's new one does not have, unless somebody else changed
-    /// the folder meanwhile.
+    /// Schedules the removal of entries that the guest's new folder lacks, unless another process
+    /// changed the user's folder meanwhile.
     pub(super) fn clear_folder_later(&mut self, path: &Path, there: &FileNode) {
         if there.stamp.changed < self.since || self.ledger.is_ours(path, there) {
             self.progress.deletions.push(Deletion::OldContent(path.to_owned()));
@@ -113,8 +113,8 @@ impl Commit<'_> {
         Ok(())
     }
 
-    /// Removes what the guest removed, but nothing that somebody else has changed or added, nothing
-    /// that programs obey, and nothing that the guest moved to where it was not written.
+    /// Removes what the guest removed, except entries that another process changed or added, names
+    /// that are held back, and sources of moves whose destination was not written.
     fn remove_entry(
         &mut self,
         path: &Path,

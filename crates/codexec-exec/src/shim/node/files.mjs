@@ -14,7 +14,7 @@ const { chdir, cwd } = process;
 const { rename, renameSync, lstatSync, statSync, readlinkSync, mkdtempSync, cpSync, rmSync, rmdirSync } = fs;
 const { rename: renameLater } = fs.promises;
 
-// What the kernel writes behind the path of a directory that is gone.
+// The suffixes that the kernel appends to the path of a directory that is gone.
 const DELETED = " (deleted)";
 const UNKNOWN = "/(unknown)";
 // Where the program started.
@@ -35,7 +35,7 @@ export const enter = (directory) => safely(() => (chdir(directory), true)) === t
 
 // Enters the directory, which was mounted there while this process waited.
 export const startInDirectory = () => {
-  // Where it is mounted anew at this moment, the process itself cannot find out where it is.
+  // During a remount the process cannot find out its own directory.
   start = enter(WORK) ? WORK : currentDirectory();
   if (safely(() => statSync(WORK).dev !== statSync(path.dirname(WORK)).dev) === true) {
     // Python programs that this one starts leave no bytecode in it.

@@ -66,7 +66,7 @@ class Call:
         return self._result
 
     def complaint(self):
-        """What went wrong with a failed call, if the program has never looked."""
+        """Returns the error of a failed call that was never awaited, or None."""
         if self._is_seen:
             return None
         return f"{self._text} failed, and was never awaited: {self._result['Err']['message']}"

@@ -16,7 +16,7 @@ _not_in_names = re.compile(r"[^A-Za-z0-9_]")
 
 
 class Outcome(dict):
-    """What `call_tool` gives: a dict that is already there, and may be awaited all the same."""
+    """The result of `call_tool`: a dict that can also be awaited."""
 
     def __await__(self):
         return self
@@ -24,7 +24,7 @@ class Outcome(dict):
 
 
 class HelpText(str):
-    """A text that is already there, and may be awaited all the same."""
+    """A text that can also be awaited."""
 
     def __await__(self):
         return self
@@ -377,7 +377,7 @@ def api(wire, servers):
         return HelpText(Call(wire, ask, "help(..)").result())
 
     def progress(text):
-        """Tells whoever waits for this program how far it is."""
+        """Sends a progress message to the client."""
         if isinstance(text, Mapping) and "message" in text:
             text = text["message"]
         wire.say(f'{{"progress":{encode_json(str(text)[:10_000])}}}')

@@ -57,7 +57,7 @@ impl StartPlanner<'_> {
             for base in bases.clone() {
                 let is_anchored = part.starts_with('/')
                     || part.split('/').next().is_some_and(|first| matches!(first, "." | ".."));
-                // What a bare word does in a directory of guests is CFG-7.
+                // CFG-7 handles bare words in a guest-writable directory.
                 let is_guests = starts_in_guests && base == self.plan.cwd;
                 let is_path = match reading {
                     Reading::Data => false,

@@ -5,8 +5,8 @@ use std::path::Path;
 use super::{StartPlanner, StartRefusal, command_line::CommandLine};
 use codexec_mcp_config::{is_code, is_interpreter, program_name};
 
-/// Programs that run what their working directory says, and that cannot be told otherwise, beside
-/// those whose arguments cannot be told from code.
+/// Programs that load code from their working directory, and have no option that prevents it.
+/// Shells, wrappers and build tools are refused elsewhere.
 const RUNNERS: [&str; 14] = [
     "R", "Rscript", "bun", "bunx", "deno", "go", "lua", "luajit", "pnpm", "pnpx", "ts-node", "tsx",
     "yarn", "yarnpkg",

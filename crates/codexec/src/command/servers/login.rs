@@ -31,7 +31,7 @@ pub(super) async fn run(parts: &Parts, args: &LoginArgs) -> anyhow::Result<ExitC
     Ok(ExitCode::SUCCESS)
 }
 
-/// Prints the address, even if a browser is opened: nobody may see its screen.
+/// Prints the address, even if a browser opens: this machine may have no visible screen.
 fn show_address(address: &str, no_browser: bool) {
     let mut err = std::io::stderr();
     let _ = writeln!(err, "Open this address in a browser on this machine:\n\n{address}\n");
