@@ -18,8 +18,9 @@ const GROWTH_KIB: u64 = 24 << 10;
 /// A server in which nothing has changed for so long starts nothing.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// One for each slot that there can be; they are used again.
-const GROUPS: usize = 32;
+/// One for each slot that there can be, and for each that is still ending while another one opens;
+/// they are used again.
+const GROUPS: usize = 64;
 
 /// One small program in each language, with the answer.
 const PROGRAMS: [(&str, &str, &str); 5] = [
