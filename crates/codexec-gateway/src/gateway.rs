@@ -59,7 +59,7 @@ pub struct Gateway {
     list_wait: Duration,
     /// This caller's permit for work on blocking threads.
     work_permit: Arc<Semaphore>,
-    /// What this handle's answers left out.
+    /// Notes about servers whose tools are missing in this handle's answers.
     notes: Arc<missing::DiscoveryNotes>,
 }
 

@@ -5,7 +5,7 @@ use codexec_types::GuestPaths;
 
 use crate::{ToolCacheMode, Warden};
 
-/// What a search or discovery over all servers waits for. Servers without a list are started in
+/// The servers that a search or discovery waits for. Servers without a list are started in
 /// any case.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SearchWait {

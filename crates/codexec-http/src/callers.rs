@@ -1,4 +1,4 @@
-//! What the server keeps for each token in use.
+//! The state of each token in use: its scope, its rate, its connections.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -31,12 +31,12 @@ pub(crate) struct Caller {
     scope: TokenScope,
     pub(crate) rate: RateLimit,
     /// By the names of toolsets, in their fixed order.
-    places: Mutex<HashMap<Vec<&'static str>, Arc<Place>>>,
+    endpoints: Mutex<HashMap<Vec<&'static str>, Arc<CallerEndpoint>>>,
     stop: CancellationToken,
 }
 
-/// One path for one caller.
-pub(crate) struct Place {
+/// The connection of one caller for one set of toolsets, and its MCP endpoint.
+pub(crate) struct CallerEndpoint {
     pub(crate) connection: Arc<Connection>,
     pub(crate) mcp: McpEndpoint,
 }
@@ -73,7 +73,7 @@ impl Callers {
             record: record.clone(),
             scope,
             rate: RateLimit::new(rate, Instant::now()),
-            places: Mutex::default(),
+            endpoints: Mutex::default(),
             stop: parts.stop.child_token(),
         });
         callers.insert(record.name.as_str().to_owned(), Arc::clone(&caller));
@@ -82,12 +82,12 @@ impl Callers {
 }
 
 impl Caller {
-    /// Returns the place of these toolsets; `None` are those that the server offers by default.
-    pub(crate) fn place(
+    /// Returns the endpoint of these toolsets; `None` are those that the server offers by default.
+    pub(crate) fn endpoint(
         &self,
         toolsets: Option<&str>,
         parts: &CallerParts,
-    ) -> Result<Arc<Place>, HttpError> {
+    ) -> Result<Arc<CallerEndpoint>, HttpError> {
         let (names, joined) = (parts.toolsets)(toolsets).ok_or(HttpError::NotFound)?;
         let denied = names.iter().find(|name| !self.scope.allows_toolset(name));
         let (names, joined) = match (denied, toolsets, self.scope.toolsets()) {
@@ -98,9 +98,9 @@ impl Caller {
             }
             (Some(denied), _, _) => return Err(HttpError::Scope(format!("toolset:{denied}"))),
         };
-        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(place) = places.get(&names) {
-            return Ok(Arc::clone(place));
+        let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(endpoint) = endpoints.get(&names) {
+            return Ok(Arc::clone(endpoint));
         }
         let identity = Identity::Token(self.record.name.clone());
         let principal = Principal::new(identity, EdgeKind::Http);
@@ -115,17 +115,17 @@ impl Caller {
             Arc::clone(&connection),
             self.stop.child_token(),
         );
-        let place = Arc::new(Place { connection, mcp });
-        places.insert(names, Arc::clone(&place));
-        Ok(place)
+        let endpoint = Arc::new(CallerEndpoint { connection, mcp });
+        endpoints.insert(names, Arc::clone(&endpoint));
+        Ok(endpoint)
     }
 
     /// Stops everything that the caller runs.
     fn end(&self) {
         self.stop.cancel();
-        let places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
-        for place in places.values() {
-            place.connection.stop_executions();
+        let endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
+        for endpoint in endpoints.values() {
+            endpoint.connection.stop_executions();
         }
     }
 }

@@ -56,7 +56,7 @@ pub(crate) struct Peer {
     pub(crate) local: LocalEnd,
 }
 
-/// What a path names.
+/// The destination of a request, read from its path.
 #[derive(Debug, PartialEq, Eq)]
 enum Route<'a> {
     Live,
@@ -205,7 +205,7 @@ impl Edge {
         match route {
             Some(Route::Mcp(toolsets)) => self.answer_mcp(head, body, &caller, toolsets).await,
             Some(Route::Metrics) => {
-                let policy = caller.place(None, &self.parts)?.connection.policy();
+                let policy = caller.endpoint(None, &self.parts)?.connection.policy();
                 get_only(head, || self.answer_metrics(|server| policy.tools.allows_server(server)))
             }
             Some(Route::CodeExec | Route::CodeScripts) => {
@@ -228,12 +228,12 @@ impl Edge {
         caller: &Caller,
         toolsets: Option<&str>,
     ) -> Result<Response<HttpBody>, HttpError> {
-        let place = caller.place(toolsets, &self.parts)?;
+        let endpoint = caller.endpoint(toolsets, &self.parts)?;
         let body = match head.method {
             Method::POST => self.read_json(head, body).await?,
             _ => Bytes::new(),
         };
-        Ok(place.mcp.handle(head, &body).await)
+        Ok(endpoint.mcp.handle(head, &body).await)
     }
 
     /// Answers a route of MCPProxy. Its token must allow that toolset.
@@ -244,12 +244,12 @@ impl Edge {
         caller: &Caller,
         is_exec: bool,
     ) -> Result<Response<HttpBody>, HttpError> {
-        let place = caller.place(Some(Seed::Mcpproxy.toolset()), &self.parts)?;
+        let endpoint = caller.endpoint(Some(Seed::Mcpproxy.toolset()), &self.parts)?;
         match (is_exec, &head.method) {
             (true, &Method::POST) => {
                 let body = self.read_json(head, body).await?;
                 let app = &self.parts.app;
-                Ok(code_api::exec(app, &self.mcpproxy, &place.connection, &body).await)
+                Ok(code_api::exec(app, &self.mcpproxy, &endpoint.connection, &body).await)
             }
             (true, _) => Err(HttpError::Method("POST")),
             (false, &Method::GET | &Method::HEAD) => {
@@ -298,8 +298,8 @@ impl Edge {
             false => "degraded",
         };
         let Some(caller) = caller else { return Ok(status(StatusCode::OK, word)) };
-        let place = caller.place(None, &self.parts)?;
-        let report = mcp::health_report(&self.parts.app, &place.connection, self.started).await;
+        let endpoint = caller.endpoint(None, &self.parts)?;
+        let report = mcp::health_report(&self.parts.app, &endpoint.connection, self.started).await;
         let mut health = json!({"status": word});
         if let (Some(health), Some(report)) = (health.as_object_mut(), report.as_object()) {
             health.extend(report.clone());

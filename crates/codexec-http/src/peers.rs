@@ -11,7 +11,7 @@ pub(crate) struct Peers {
     counts: Arc<Mutex<HashMap<Option<IpAddr>, usize>>>,
 }
 
-/// One connection of an address. Ends on drop.
+/// A counted connection of an address. Dropping it frees its place.
 pub(crate) struct PeerGuard {
     peers: Peers,
     address: Option<IpAddr>,

@@ -1,4 +1,4 @@
-//! What the prelude's Intl needs: its code, the data of locales, and time zones.
+//! The native side of the prelude's Intl: its code, the data of locales, and time zones.
 
 use std::path::Path;
 

@@ -41,9 +41,9 @@ pub struct FinishedExecution {
     pub session_replaces: Option<String>,
     /// The user's directory that the code worked in.
     pub working_dir: Option<PathBuf>,
-    /// What to do about a failure that comes from the sandbox.
+    /// Advice about a failure that comes from the sandbox.
     pub hint: Option<String>,
-    /// What the answers to the code's searches left out, one sentence each.
+    /// Notes about tools that are missing in the answers to the code's searches, a sentence each.
     pub discovery_notes: Vec<String>,
 }
 
