@@ -6,10 +6,13 @@ use std::{
     path::Path,
     process::{Command, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context, Result, bail};
+
+/// The time between two looks at something that sends no event.
+const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Prints a line to stderr.
 #[expect(clippy::print_stderr, reason = "a command for people at a terminal")]
@@ -23,9 +26,21 @@ pub(crate) fn print(line: &str) {
     println!("{line}");
 }
 
-/// Waits between two looks at something that sends no event.
-pub(crate) fn pause(duration: Duration) {
-    thread::sleep(duration);
+/// Waits for something that sends no event. Returns false if it has not happened in time.
+pub(crate) fn within(
+    patience: Duration,
+    mut has_happened: impl FnMut() -> Result<bool>,
+) -> Result<bool> {
+    let start = Instant::now();
+    loop {
+        if has_happened()? {
+            return Ok(true);
+        }
+        if start.elapsed() > patience {
+            return Ok(false);
+        }
+        thread::sleep(CHECK_INTERVAL);
+    }
 }
 
 pub(crate) fn command(program: impl AsRef<OsStr>) -> Command {

@@ -5,6 +5,8 @@
 //!   `mcp-inspector`, `conformance`, `tsc`, and `node`, a Node 24 (some need at least 22)
 //! - `fleet/node_modules/.bin/`: more MCP servers that start without a network
 //! - `venv/bin/`: `python` with the official SDK (`mcp`), common packages, and more such servers
+//!
+//! Debian's Chromium, for the tests of the dashboard, is installed for the whole system.
 
 use std::{
     env::consts::ARCH,
@@ -28,6 +30,9 @@ const NPM: &[&str] = &[
     "@modelcontextprotocol/server-filesystem@2026.8.31",
     "@modelcontextprotocol/inspector@2.12.0",
     "@modelcontextprotocol/conformance@0.2.0-alpha.12",
+    "@modelcontextprotocol/client@2.4.0",
+    "playwright-core@1.65.1",
+    "axe-core@4.14.0",
     "typescript@7.0.2",
     "@toon-format/toon@4.4.0",
 ];
@@ -56,6 +61,9 @@ const NODE_VERSION: &str = "24.21.0";
 
 const PYTHON: &[&str] = &[
     "mcp==2.3.0",
+    "schemathesis==4.32.5",
+    "prometheus-client==0.26.0",
+    "opentelemetry-proto==1.45.2",
     "mcp-server-time==2026.10.19",
     "mcp-server-fetch==2026.10.24",
     "mcp-server-git==2026.10.19",
@@ -69,6 +77,9 @@ const PYTHON: &[&str] = &[
     "pillow==13.0.0",
 ];
 
+/// A client whose package has the same modules as a package that a server of `PYTHON` needs.
+const CLIENTS: &[&str] = &["fastmcp-slim[client]==4.1.4"];
+
 /// Checks the oldest version that the official SDK supports, and the modules that a virtual
 /// environment needs. Prints the paths of the interpreter and its library.
 const PROBE: &str = "import sys, os, venv, ensurepip
@@ -77,17 +88,19 @@ print(os.path.realpath(sys.executable)); print(os.path.realpath(os.__file__))";
 
 /// Installs everything that is missing, and returns the folder.
 pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
+    install_chromium()?;
     let world = world_folder(&workspace.target)?;
     let python = find_python()?;
     let node = node_package();
-    let packages = [NPM.join("\n"), node.clone(), FLEET.join("\n"), PYTHON.join("\n")];
+    let packages =
+        [NPM.join("\n"), node.clone(), FLEET.join("\n"), PYTHON.join("\n"), CLIENTS.join("\n")];
     let stamp = format!("{}\n{}\n", packages.join("\n"), python.display());
     let stamp_path = world.join("stamp");
     if fs::read_to_string(&stamp_path).is_ok_and(|there| there == stamp) {
         return Ok(world);
     }
     // Start over: an interrupted installation is not repaired.
-    for name in ["stamp", "npm", "fleet", "venv"] {
+    for name in ["stamp", "npm", "fleet", "venv", "clients"] {
         remove(&world.join(name))?;
     }
     thread::scope(|scope| {
@@ -96,7 +109,8 @@ pub(crate) fn install(workspace: &Workspace) -> Result<PathBuf> {
             install_npm(&world.join("npm"), &packages)
         });
         let fleet = scope.spawn(|| install_npm(&world.join("fleet"), FLEET));
-        let venv = install_python(&world.join("venv"), &python);
+        let venv = install_python(&world.join("venv"), &python, PYTHON)
+            .and_then(|()| install_python(&world.join("clients"), &python, CLIENTS));
         for installed in [own.join(), fleet.join()] {
             installed.map_err(|_| anyhow::anyhow!("a thread of npm panicked"))??;
         }
@@ -164,11 +178,29 @@ fn install_npm(prefix: &Path, packages: &[&str]) -> Result<()> {
     Ok(())
 }
 
-fn install_python(venv: &Path, python: &Path) -> Result<()> {
+/// Installs Chromium with apt, as root on Debian. Elsewhere the tests say that it is missing.
+fn install_chromium() -> Result<()> {
+    let is_there = |name: &str| Path::new("/usr/bin").join(name).exists();
+    if is_there("chromium") || !is_root() || !is_there("apt-get") {
+        return Ok(());
+    }
+    let apt = || {
+        let mut apt = step::command("apt-get");
+        apt.env("DEBIAN_FRONTEND", "noninteractive");
+        apt
+    };
+    step::output(apt().arg("update")).context("apt-get update failed")?;
+    let packages = ["install", "-y", "--no-install-recommends", "chromium"];
+    step::output(apt().args(packages)).context("cannot install the package chromium")?;
+    Ok(())
+}
+
+fn install_python(venv: &Path, python: &Path, packages: &[&str]) -> Result<()> {
     step::run(readable_command("env").arg(python).args(["-m", "venv"]).arg(venv))?;
     let mut pip = readable_command("env");
     pip.arg(venv.join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PYTHON);
+    pip.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+    pip.args(packages);
     step::run(&mut pip)
 }
 

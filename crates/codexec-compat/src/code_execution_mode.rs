@@ -114,7 +114,7 @@ async fn run(
             return not_run(Payload::failed(&error));
         }
     };
-    let payload = Payload::of(&execution, &asked);
+    let payload = Payload::of(&execution, &asked, client.connection.budget());
     let mut said = text::render(&payload, output);
     let left = render_notes(&execution);
     if !left.is_empty() {

@@ -70,13 +70,14 @@ impl Toolset for McpproxyTools {
 /// Formats the result. As in MCPProxy, code that fails is a normal result; `isError` means that
 /// nothing was run. The output is a separate block, so that the first one is only the JSON.
 fn result(executed: CodeExecution) -> CallToolResult {
-    let CodeExecution { text, output, images, came } = executed;
+    let CodeExecution { text, output, images, links, came } = executed;
     let mut content = vec![ContentBlock::text(text)];
     if !output.is_empty() {
         content.push(ContentBlock::text(format!("[output]\n{output}")));
     }
     let images = images.into_iter();
     content.extend(images.map(media_block));
+    content.extend(links);
     match came {
         CodeExecutionStatus::Fine | CodeExecutionStatus::Failed => CallToolResult::success(content),
         CodeExecutionStatus::Refused => CallToolResult::error(content),

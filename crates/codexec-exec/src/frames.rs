@@ -8,14 +8,17 @@ use std::os::fd::{AsFd as _, OwnedFd};
 
 use codexec_sandbox::{read_attributed, write_with_fds};
 use codexec_types::{
-    ASK_HEAD_BYTES, CallCode, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest,
-    LONG_FRAME_BYTES, MAX_ASK_BYTES, frame_length, id_of_long_ask,
+    CallCode, CallError, FRAME_HEADER_BYTES, FrameError, FromGuest, LONG_FRAME_BYTES,
+    MAX_ASK_BYTES, find_first_field, frame_length,
 };
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 const READ_BYTES: usize = 64 << 10;
+
+/// Number of bytes of an oversized ask that are read to find its id.
+const ASK_HEAD_BYTES: usize = 128;
 
 pub(crate) struct FrameInbox {
     socket: OwnedReadHalf,
@@ -290,3 +293,14 @@ fn oversized_ask_error(bytes: usize) -> CallError {
         format!("arguments: {bytes} bytes; at most {MAX_ASK_BYTES} are allowed in one call");
     CallError::new(CallCode::InvalidArgs, message)
 }
+
+/// Returns the id of an oversized ask, read from the first bytes of its frame.
+fn id_of_long_ask(head: &[u8]) -> Option<u32> {
+    let (_, ask) = find_first_field(head, &["ask"])?;
+    let (_, id) = find_first_field(ask, &["id"])?;
+    let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    std::str::from_utf8(id.get(..digits)?).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests;

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use codexec_sandbox::{FirstProcess, Launch, ProgramCommand, Rlimits, Rootfs};
 use codexec_types::Language;
 
-use crate::engine::Engine;
 use crate::packages::PackagesFolder;
+use crate::worker_kind::WorkerKind;
 use crate::{ExecError, Settings};
 
 pub(crate) use python::PythonZygote;
 
-/// The plan to start guests of one engine.
+/// The plan to start guests of one kind.
 pub(crate) struct Interpreter {
     pub(crate) launch: Launch,
     pub(crate) first: FirstProcess,
@@ -29,20 +29,22 @@ pub(crate) struct Interpreter {
 /// interpreters, so it must not be called while serving a request.
 pub fn list_interpreters(settings: &Settings) -> Vec<(Language, Result<String, String>)> {
     let about = |language| {
-        let found = match Engine::of(language) {
-            Engine::Js => Ok("built in".to_owned()),
-            engine => find(engine, settings).map(|found| found.name),
+        let found = match WorkerKind::of(language) {
+            WorkerKind::Engine => Ok("built in".to_owned()),
+            kind @ (WorkerKind::Python | WorkerKind::Bash | WorkerKind::Node) => {
+                find(kind, settings).map(|found| found.name)
+            }
         };
         (language, found.map_err(|error| error.to_string()))
     };
     Language::ALL.into_iter().map(about).collect()
 }
 
-pub(crate) fn find(engine: Engine, settings: &Settings) -> Result<Interpreter, ExecError> {
-    match engine {
-        Engine::Python => python::find(settings),
-        Engine::Node => node::find(settings),
-        Engine::Js | Engine::Bash => find_bash(settings),
+pub(crate) fn find(kind: WorkerKind, settings: &Settings) -> Result<Interpreter, ExecError> {
+    match kind {
+        WorkerKind::Python => python::find(settings),
+        WorkerKind::Node => node::find(settings),
+        WorkerKind::Engine | WorkerKind::Bash => find_bash(settings),
     }
 }
 
@@ -143,7 +145,7 @@ fn guest_environment(settings: &Settings, first_on_path: Option<&Path>) -> Vec<(
         [("PATH", path.as_str()), ("HOME", "/box/home"), ("LANG", "C.UTF-8"), ("TERM", "dumb")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec();
-    environment.extend(settings.environment.iter().cloned());
+    environment.extend(settings.guests.environment.iter().cloned());
     environment
 }
 

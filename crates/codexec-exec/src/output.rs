@@ -1,6 +1,5 @@
-use std::fs::File;
-use std::io::{self, Read as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::io;
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -9,30 +8,28 @@ use tokio::io::{AsyncRead as _, AsyncReadExt as _, ReadBuf};
 use tokio::net::unix::pipe;
 
 const READ_BYTES: usize = 64 << 10;
+/// Short reads are enough for most cells.
+const SHORT_READ_BYTES: usize = 4 << 10;
 /// Upper bound of a pipe's capacity.
-const PIPE_BYTES: u64 = 1 << 20;
+const PIPE_BYTES: usize = 1 << 20;
 
 /// An output stream of a guest, decoded as UTF-8. A character may arrive in two reads; invalid bytes become U+FFFD.
 pub(crate) struct OutputPipe {
     pipe: pipe::Receiver,
-    /// The same pipe, read without the runtime's readiness state, which may be older than a frame
-    /// that was received after the text was written.
-    direct: File,
     /// The first bytes of an incomplete character.
     pending: Vec<u8>,
     has_ended: bool,
 }
 
 impl OutputPipe {
-    pub(crate) fn new(pipe: pipe::Receiver) -> io::Result<OutputPipe> {
-        let direct = File::from(pipe.as_fd().try_clone_to_owned()?);
-        Ok(OutputPipe { pipe, direct, pending: Vec::new(), has_ended: false })
+    pub(crate) fn new(pipe: pipe::Receiver) -> OutputPipe {
+        OutputPipe { pipe, pending: Vec::new(), has_ended: false }
     }
 
     /// Creates an output and its write end, which blocks like an ordinary stdout.
     pub(crate) fn with_sender() -> io::Result<(OutputPipe, OwnedFd)> {
         let (sender, receiver) = pipe::pipe()?;
-        Ok((OutputPipe::new(receiver)?, sender.into_blocking_fd()?))
+        Ok((OutputPipe::new(receiver), sender.into_blocking_fd()?))
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -66,13 +63,34 @@ impl OutputPipe {
     }
 
     /// Returns everything written so far, and its length in bytes. Does not wait, and reads at most
-    /// one full pipe if the guest keeps writing.
+    /// one full pipe if the guest keeps writing. Ignores the runtime's readiness state, which may be
+    /// older than a frame that was received after the text was written.
     pub(crate) fn read_available(&mut self) -> (String, u64) {
-        let mut bytes = Vec::new();
-        // Ends with an error when the pipe is empty; the bytes read until then are kept.
-        let _ = (&self.direct).take(PIPE_BYTES).read_to_end(&mut bytes);
+        let (mut bytes, mut short) = (Vec::new(), [0; SHORT_READ_BYTES]);
+        while !self.has_ended && bytes.len() < PIPE_BYTES {
+            match rustix::io::read(&self.pipe, &mut short) {
+                Ok(0) => self.has_ended = true,
+                Ok(count) => {
+                    bytes.extend_from_slice(short.get(..count).unwrap_or_default());
+                    // A pipe fills the buffer unless it is empty.
+                    if count < SHORT_READ_BYTES {
+                        break;
+                    }
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(_) => break,
+            }
+        }
         let count = bytes.len() as u64;
-        if count == 0 { (String::new(), 0) } else { (self.decode(&bytes), count) }
+        match (bytes.is_empty(), self.has_ended) {
+            (true, false) => (String::new(), 0),
+            (false, false) => (self.decode(&bytes), count),
+            (_, true) => {
+                let mut rest = std::mem::take(&mut self.pending);
+                rest.extend_from_slice(&bytes);
+                (String::from_utf8_lossy(&rest).into_owned(), count)
+            }
+        }
     }
 
     fn decode(&mut self, bytes: &[u8]) -> String {

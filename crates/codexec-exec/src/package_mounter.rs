@@ -1,15 +1,19 @@
 //! Mounts package directories in a guest that is already running.
 
+use std::fs;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use codexec_sandbox::ZygoteLink;
+use codexec_sandbox::{MountRequest, ZygoteLink};
 
 use crate::ExecError;
 use crate::pool::HostResources;
-use crate::session::{PACKAGES, mount_read_only};
 use crate::zygote::run_blocking;
+
+/// The guest's path of the packages of its session or execution.
+pub(crate) const PACKAGES: &str = "/box/packages";
 
 /// A handle to a running guest's mount namespace. Cheap to clone.
 #[derive(Clone)]
@@ -44,4 +48,19 @@ impl PackageMounter {
         })
         .await
     }
+}
+
+/// Returns a read-only mount of one of our own directories.
+pub(crate) async fn mount_read_only(
+    resources: &HostResources,
+    path: PathBuf,
+) -> Result<OwnedFd, ExecError> {
+    let mounter = resources.mounter().await?;
+    run_blocking(move || {
+        let found = fs::metadata(&path)?;
+        let owner = codexec_sandbox::is_root().then_some((found.uid(), found.gid()));
+        let (device, inode) = (found.dev(), found.ino());
+        Ok(mounter.mount(&MountRequest { path, device, inode, owner })?)
+    })
+    .await
 }

@@ -33,8 +33,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use crate::Workers;
-use crate::engine::Engine;
 use crate::pool::HostResources;
+use crate::worker_kind::WorkerKind;
 use crate::zygote::run_blocking;
 use folder::PublishPlan;
 use installer::{InstallCaller, InstallerResult};
@@ -169,7 +169,7 @@ impl Packages {
         done.output = done.output.replace(&password, &shown);
         if is_first {
             // The mount for shared packages is missing in rootfs trees that were built without any.
-            self.0.workers.0.pool(Engine::of(package.language())).renew();
+            self.0.workers.0.pools.of(WorkerKind::of(package.language())).renew();
         }
         Ok(done)
     }

@@ -1,17 +1,18 @@
-//! The pool of waiting slots of one engine.
+//! The pool of waiting slots of one kind of worker.
 
 use std::collections::VecDeque;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
-use codexec_sandbox::{Cgroups, Layer, LayerLimits, MissingLayer, Mounter};
-use tokio::sync::{OnceCell, OwnedSemaphorePermit};
+use codexec_sandbox::{Cgroups, Layer, LayerLimits, MissingLayer, Mounter, Posture};
+use tokio::sync::{Notify, OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::engine::Engine;
 use crate::memory::MemoryGuard;
 use crate::slot::{BusySlot, Slot};
+use crate::worker_kind::WorkerKind;
 use crate::zygote::{Zygote, run_blocking};
 use crate::{ExecError, Settings};
 
@@ -33,19 +34,38 @@ pub(crate) struct HostResources {
     is_closed: AtomicBool,
 }
 
+/// The workers of one engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolLoad {
+    pub name: &'static str,
+    /// Workers that wait for a guest.
+    pub waiting: usize,
+    /// Workers with a guest, those of sessions included.
+    pub busy: usize,
+}
+
 pub(crate) struct Pool {
-    engine: Engine,
+    kind: WorkerKind,
     resources: Arc<HostResources>,
     /// Replaced by an empty cell when the zygote has failed.
     zygote: Mutex<Arc<OnceCell<Zygote>>>,
     /// Each slot with the time it became idle. The longest idle slot is used first, because a new
     /// one may still be warming up.
     idle: Mutex<VecDeque<(Slot, Instant)>>,
+    /// Notified when a slot becomes idle.
+    is_kept: Notify,
+    /// A permit for each slot: idle, busy or being refilled. Without it, every request that comes
+    /// while slots are being refilled would open another one.
+    room: Arc<Semaphore>,
+    /// The posture of the slot that was opened last.
+    posture: Mutex<Option<Posture>>,
     is_trimming: AtomicBool,
     /// The number of further workers that are prepared for a directory of the user.
     stages_left: AtomicU8,
     /// Incremented by `renew`. Slots of an earlier generation are not reused.
     generation: AtomicU64,
+    /// The number of leases.
+    busy: AtomicUsize,
 }
 
 impl HostResources {
@@ -100,41 +120,103 @@ impl HostResources {
 }
 
 impl Pool {
-    pub(crate) fn new(engine: Engine, resources: Arc<HostResources>) -> Pool {
+    pub(crate) fn new(kind: WorkerKind, resources: Arc<HostResources>) -> Pool {
         let (zygote, idle) = (Mutex::default(), Mutex::default());
+        let settings = &resources.settings;
+        let room = settings.max.max(kind.warm_workers(settings.warm)).max(1);
         Pool {
-            engine,
-            resources,
+            kind,
             zygote,
             idle,
+            is_kept: Notify::new(),
+            posture: Mutex::default(),
+            room: Arc::new(Semaphore::new(room)),
+            resources,
             is_trimming: AtomicBool::new(false),
             stages_left: AtomicU8::new(0),
             generation: AtomicU64::new(0),
+            busy: AtomicUsize::new(0),
         }
     }
 
     pub(crate) async fn warm(self: &Arc<Self>) -> Result<(), ExecError> {
         while self.lock_idle().len() < self.warm_slots() {
-            let slot = self.open().await?;
+            // Slots that are busy or being refilled become idle by themselves.
+            let Ok(permit) = Arc::clone(&self.room).try_acquire_owned() else { break };
+            let slot = self.open(Some(permit)).await?;
             self.keep(slot);
         }
         Ok(())
     }
 
+    /// Fills the pool after a slot has left it for long. Not awaited: every step has a timeout.
+    pub(crate) fn warm_in_background(self: &Arc<Self>) {
+        let pool = Arc::clone(self);
+        tokio::spawn(async move {
+            if let Err(error) = pool.warm().await
+                && !pool.resources.is_closing()
+            {
+                tracing::warn!(%error, "cannot refill the worker pool");
+            }
+        });
+    }
+
     /// Sessions pass no permit: the server bounds their number itself.
     pub(crate) fn lease(self: &Arc<Self>, permit: Option<OwnedSemaphorePermit>) -> PoolLease {
+        self.busy.fetch_add(1, Ordering::Relaxed);
         PoolLease { pool: Arc::clone(self), _permit: permit }
     }
 
+    /// Returns how many workers wait for a guest, and how many have one.
+    pub(crate) fn load(&self) -> PoolLoad {
+        let (waiting, busy) = (self.lock_idle().len(), self.busy.load(Ordering::Relaxed));
+        PoolLoad { name: self.kind.name(), waiting, busy }
+    }
+
+    /// Takes an idle slot, or opens one. Waits while there are as many slots as there may be: then
+    /// one is being refilled, because those with a guest are fewer.
     pub(crate) async fn take_slot(&self) -> Result<Slot, ExecError> {
         loop {
-            let waiting = self.lock_idle().pop_front();
-            match waiting.map(|(slot, _)| slot) {
-                Some(slot) if slot.is_alive() => return Ok(slot),
-                Some(dead) => drop(dead),
-                None => return self.open().await,
+            if let Some(slot) = self.take_idle() {
+                return Ok(slot);
+            }
+            tokio::select! {
+                permit = Arc::clone(&self.room).acquire_owned() => {
+                    let permit = permit.map_err(io::Error::other)?;
+                    return self.open(Some(permit)).await;
+                }
+                () = self.is_kept.notified() => {}
             }
         }
+    }
+
+    /// Takes or opens a slot that leaves the pool. Never waits for executions: the server bounds
+    /// the number of sessions itself.
+    pub(crate) async fn take_slot_for_session(&self) -> Result<Slot, ExecError> {
+        match self.take_idle() {
+            Some(slot) => Ok(slot.leave_pool()),
+            None => self.open(None).await,
+        }
+    }
+
+    fn take_idle(&self) -> Option<Slot> {
+        let mut idle = self.lock_idle();
+        std::iter::from_fn(|| idle.pop_front()).map(|(slot, _)| slot).find(Slot::is_alive)
+    }
+
+    /// Returns which layers protect a guest, by building a worker if there is none. While all slots
+    /// are in use, the last known answer counts: a question must not wait for guests.
+    pub(crate) async fn posture(self: &Arc<Self>) -> Result<Posture, ExecError> {
+        let known = lock(&self.posture).clone();
+        if let (Some(known), 0, true) =
+            (known, self.room.available_permits(), self.lock_idle().is_empty())
+        {
+            return Ok(known);
+        }
+        let slot = self.take_slot().await?;
+        let posture = slot.posture().clone();
+        self.keep(slot);
+        Ok(posture)
     }
 
     /// Notes whether a request works in a directory of the user. Preparing workers for a directory
@@ -153,24 +235,28 @@ impl Pool {
         drop(old);
     }
 
-    pub(crate) fn keep(self: &Arc<Self>, slot: Slot) {
-        if slot.generation() != self.generation.load(Ordering::Relaxed) {
+    /// Keeps an idle slot, unless it is out of date or there are too many.
+    pub(crate) fn keep(self: &Arc<Self>, mut slot: Slot) {
+        if slot.generation() != self.generation.load(Ordering::Relaxed)
+            || !slot.has_room(&self.room)
+        {
             return;
         }
         let mut idle = self.lock_idle();
         idle.push_back((slot, Instant::now()));
         let is_many = idle.len() > self.warm_slots();
         drop(idle);
+        self.is_kept.notify_one();
         if is_many && !self.is_trimming.swap(true, Ordering::Relaxed) {
             tokio::spawn(trim(Arc::downgrade(self)));
         }
     }
 
-    async fn open(&self) -> Result<Slot, ExecError> {
+    async fn open(&self, permit: Option<OwnedSemaphorePermit>) -> Result<Slot, ExecError> {
         let begun = Instant::now();
         let generation = self.generation.load(Ordering::Relaxed);
         let zygote = lock(&self.zygote).clone();
-        let opened = self.open_in(&zygote).await.map(|slot| slot.with_generation(generation));
+        let opened = self.open_in(&zygote).await.map(|slot| slot.in_pool(generation, permit));
         if let Err(ExecError::Start(_)) = &opened {
             // A zygote that failed is replaced, whatever the cause.
             let mut current = lock(&self.zygote);
@@ -178,22 +264,25 @@ impl Pool {
                 *current = Arc::default();
             }
         }
-        let (engine, ok) = (self.engine, opened.is_ok());
-        tracing::debug!(?engine, took = ?begun.elapsed(), ok, "slot opened");
+        if let Ok(slot) = &opened {
+            *lock(&self.posture) = Some(slot.posture().clone());
+        }
+        let (kind, ok) = (self.kind, opened.is_ok());
+        tracing::debug!(?kind, took = ?begun.elapsed(), ok, "slot opened");
         opened
     }
 
     async fn open_in(&self, zygote: &OnceCell<Zygote>) -> Result<Slot, ExecError> {
         let settings = &self.resources.settings;
         let cgroups = self.resources.cgroups().await;
-        let start = || Zygote::start(self.engine, settings, cgroups.is_ok());
+        let start = || Zygote::start(self.kind, settings, cgroups.is_ok());
         let zygote = zygote.get_or_try_init(start).await?;
         self.resources.guard.start()?;
         Slot::open(zygote, settings.limits, cgroups).await
     }
 
     fn warm_slots(&self) -> usize {
-        self.engine.warm(self.resources.settings.warm)
+        self.kind.warm_workers(self.resources.settings.warm)
     }
 
     fn lock_idle(&self) -> MutexGuard<'_, VecDeque<(Slot, Instant)>> {
@@ -205,6 +294,12 @@ impl Pool {
 pub(crate) struct PoolLease {
     pool: Arc<Pool>,
     _permit: Option<OwnedSemaphorePermit>,
+}
+
+impl Drop for PoolLease {
+    fn drop(&mut self) {
+        self.pool.busy.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 impl PoolLease {
@@ -224,6 +319,8 @@ impl PoolLease {
         let pool = Arc::clone(&self.pool);
         // Not awaited: every step of the refill has a timeout.
         tokio::spawn(async move {
+            // The reply is written first: the keeper would compete with its reader for the cores.
+            tokio::task::yield_now().await;
             match busy.refill().await {
                 Ok(mut slot) => {
                     if pool.stages_left.load(Ordering::Relaxed) > 0

@@ -203,8 +203,8 @@ impl StandardPipes {
         ];
         Ok(StandardPipes {
             stdin,
-            out: OutputPipe::new(out)?,
-            err: OutputPipe::new(err)?,
+            out: OutputPipe::new(out),
+            err: OutputPipe::new(err),
             guest_ends,
         })
     }
@@ -356,7 +356,7 @@ fn decode_event(message: &FromInit, fds: Vec<OwnedFd>) -> io::Result<InitEvent> 
         FromInit::Ended { status } => Ok(InitEvent::Ended(*status)),
         FromInit::Streams => {
             let [out, err] = <[OwnedFd; 2]>::try_from(fds).map_err(|_| invalid())?;
-            let open = |fd| OutputPipe::new(pipe::Receiver::from_owned_fd(fd)?);
+            let open = |fd| pipe::Receiver::from_owned_fd(fd).map(OutputPipe::new);
             Ok(InitEvent::Streams(open(out)?, open(err)?))
         }
         FromInit::Ready | FromInit::Broken(_) => Err(invalid()),

@@ -20,17 +20,13 @@ pub struct Settings {
     /// The limits of every guest. A request can lower its own time and calls; the rest is fixed
     /// when its worker is made.
     pub limits: Limits,
-    pub python: PythonSettings,
-    /// Defaults to the first `node` on `path`.
-    pub node: Option<PathBuf>,
+    pub guests: GuestSettings,
     /// The search path for interpreters: our own PATH.
     pub path: OsString,
     /// The user's home directory, which may contain installed packages.
     pub home: Option<PathBuf>,
     /// Directories that guests can write to. No interpreter is started from them.
     pub guest_paths: GuestPaths,
-    /// The guests' environment variables besides PATH, HOME, LANG and TERM.
-    pub environment: Vec<(String, String)>,
     /// Maximum number of guests that run at once.
     pub max: usize,
     /// Number of idle JavaScript workers to keep ready.
@@ -43,6 +39,16 @@ pub struct Settings {
     /// Directories of the user that guests may work in, including subdirectories.
     pub work_dirs: Vec<PathBuf>,
     pub packages: packages::PackageSettings,
+}
+
+/// The interpreters and the environment of guests. Empty settings leave the choice to codexec.
+#[derive(Clone, Debug, Default)]
+pub struct GuestSettings {
+    pub python: PythonSettings,
+    /// Defaults to the first `node` on [`Settings::path`].
+    pub node: Option<PathBuf>,
+    /// The guests' environment variables besides PATH, HOME, LANG and TERM.
+    pub environment: Vec<(String, String)>,
 }
 
 /// The Python interpreter for guests.

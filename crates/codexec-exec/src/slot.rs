@@ -13,6 +13,7 @@ use codexec_sandbox::{
 use codexec_types::Limits;
 use tokio::io::{AsyncReadExt as _, Interest};
 use tokio::net::{UnixDatagram, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::ExecError;
@@ -28,6 +29,10 @@ pub(crate) const STEP: Duration = Duration::from_secs(10);
 const OVERHEAD_BYTES: u64 = 64 << 20;
 /// The keeper, the worker or its init, a nursery, and one spare.
 const PROCESSES: u32 = 4;
+
+/// The number of workers of a slot that are measured before they get code. All are made in the same
+/// way, and the kernel takes its time to add up the memory of a cgroup.
+const MEASURED_BASELINES: u8 = 4;
 
 pub(crate) struct Slot {
     base: SlotBase,
@@ -46,11 +51,15 @@ pub(crate) struct SlotBase {
     /// The least memory that any worker of this slot held before it got code. Files of the guest
     /// before it may still be in memory and inflate a measurement, so the minimum is the right one.
     baseline_bytes: u64,
+    /// How many more workers of this slot are measured for the baseline.
+    baselines_left: u8,
     /// The memory limit of the cgroup, and whether it is raised for a user's directory.
     memory_limit_bytes: u64,
     has_raised_limit: bool,
     /// The pool's generation in which the slot was made.
     generation: u64,
+    /// Counts the slot in its pool. Sessions are bounded by the server, so their slots have none.
+    room: Option<OwnedSemaphorePermit>,
 }
 
 /// A worker process, waiting or with a guest in it.
@@ -177,7 +186,9 @@ impl Slot {
             launcher,
             zygote,
             baseline_bytes: u64::MAX,
+            baselines_left: MEASURED_BASELINES,
             generation: 0,
+            room: None,
         };
         base.fill(WorkerOptions::default()).await
     }
@@ -186,9 +197,24 @@ impl Slot {
         &self.base.posture
     }
 
-    pub(crate) fn with_generation(mut self, generation: u64) -> Slot {
-        self.base.generation = generation;
+    /// Notes the pool's generation, and the permit that counts the slot in its pool.
+    pub(crate) fn in_pool(mut self, generation: u64, room: Option<OwnedSemaphorePermit>) -> Slot {
+        (self.base.generation, self.base.room) = (generation, room);
         self
+    }
+
+    /// Stops counting the slot in its pool.
+    pub(crate) fn leave_pool(mut self) -> Slot {
+        self.base.room = None;
+        self
+    }
+
+    /// True if the slot is counted in its pool, or can be.
+    pub(crate) fn has_room(&mut self, pool: &Arc<Semaphore>) -> bool {
+        if self.base.room.is_none() {
+            self.base.room = Arc::clone(pool).try_acquire_owned().ok();
+        }
+        self.base.room.is_some()
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -278,7 +304,10 @@ impl SlotBase {
         if let Some(meter) =
             worker.program.as_mut().and_then(|program| Arc::get_mut(&mut program.meter))
         {
-            self.baseline_bytes = self.baseline_bytes.min(meter.held_bytes());
+            if self.baselines_left > 0 {
+                self.baselines_left -= 1;
+                self.baseline_bytes = self.baseline_bytes.min(meter.held_bytes());
+            }
             meter.set_baseline(self.baseline_bytes);
         }
         Ok(Slot { base: self, worker })

@@ -1,21 +1,20 @@
-//! The entry point of this crate: caps the number of guests and picks the pool of their language.
+//! The entry point of this crate.
 
 use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use codexec_sandbox::{EscapeAttempt, Posture};
-use codexec_types::{Admitted, Language, WorkerJob, WorkingDir};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use codexec_types::{Admitted, Identity, Language};
 use tokio::time::timeout;
 
-use crate::engine::Engine;
-use crate::pool::{HostResources, Pool};
-use crate::run::WaitingBody;
-use crate::slot::Slot;
+use crate::placement::GuestPurpose;
+use crate::pool::{HostResources, PoolLoad};
+use crate::pools::Pools;
+use crate::queue::{QueueTicket, WorkerQueue};
 use crate::stdin::GuestStdin;
-use crate::user_dir::UserDir;
+use crate::worker_kind::WorkerKind;
 use crate::{ExecError, Run, Settings};
 
 /// Timeout of the sandbox probe.
@@ -27,53 +26,30 @@ pub struct Workers(pub(crate) Arc<WorkersInner>);
 
 pub(crate) struct WorkersInner {
     pub(crate) resources: Arc<HostResources>,
-    js: Arc<Pool>,
-    python: Arc<Pool>,
-    bash: Arc<Pool>,
-    node: Arc<Pool>,
-    permits: Arc<Semaphore>,
-    waiting: AtomicUsize,
+    pub(crate) pools: Pools,
+    queue: Arc<WorkerQueue>,
 }
 
 impl Workers {
     /// Creates the pools. No process is started yet.
     pub fn new(settings: Settings) -> Workers {
-        let permits = Arc::new(Semaphore::new(settings.max));
+        let queue = WorkerQueue::new(settings.max, settings.queue, settings.queue_wait);
         let resources = Arc::new(HostResources::new(settings));
-        let pool = |engine| Arc::new(Pool::new(engine, Arc::clone(&resources)));
-        Workers(Arc::new(WorkersInner {
-            js: pool(Engine::Js),
-            python: pool(Engine::Python),
-            bash: pool(Engine::Bash),
-            node: pool(Engine::Node),
-            permits,
-            waiting: AtomicUsize::new(0),
-            resources,
-        }))
+        let pools = Pools::new(&resources);
+        Workers(Arc::new(WorkersInner { pools, queue: Arc::new(queue), resources }))
     }
 
     /// Fills the pools, so that the first guest does not wait. A language without an interpreter on
     /// this machine is skipped.
     pub async fn warm(&self) -> Result<(), ExecError> {
-        self.0.js.warm().await?;
-        for pool in [&self.0.python, &self.0.bash] {
-            match pool.warm().await {
-                Err(error @ ExecError::Interpreter(_)) => {
-                    tracing::debug!(%error, "pool not warmed: no interpreter")
-                }
-                other => other?,
-            }
-        }
-        Ok(())
+        self.0.pools.warm().await
     }
 
     /// Kills all workers and removes their cgroups. No worker starts afterwards.
     pub async fn close(&self) {
         self.0.resources.begin_close();
-        self.0.permits.close();
-        for pool in [&self.0.js, &self.0.python, &self.0.bash, &self.0.node] {
-            pool.renew();
-        }
+        self.0.queue.close();
+        self.0.pools.empty();
         self.0.resources.close().await;
     }
 
@@ -82,18 +58,15 @@ impl Workers {
         self.posture_of(Language::TypeScript).await
     }
 
-    /// Returns which sandbox layers protect a guest in this language, by building a worker.
+    /// Returns which sandbox layers protect a guest in this language, by building a worker unless
+    /// all are busy.
     pub async fn posture_of(&self, language: Language) -> Result<Posture, ExecError> {
-        let pool = self.0.pool(Engine::of(language));
-        let slot = pool.take_slot().await?;
-        let posture = slot.posture().clone();
-        pool.keep(slot);
-        Ok(posture)
+        self.0.pools.of(WorkerKind::of(language)).posture().await
     }
 
     /// Runs the probe guest, which tries to escape. `Settings::role` must be the probe's role.
     pub async fn probe(&self) -> Result<Vec<EscapeAttempt>, ExecError> {
-        let (_busy, worker) = self.0.js.take_slot().await?.occupy();
+        let (_busy, worker) = self.0.pools.of(WorkerKind::Engine).take_slot().await?.occupy();
         let mut line = Vec::new();
         let read = worker.read_to_end(&mut line);
         timeout(PROBE, read).await.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
@@ -102,127 +75,55 @@ impl Workers {
 
     /// Returns the number of running guests and of requests that wait for a worker.
     pub fn load(&self) -> (usize, usize) {
-        let running = self.0.resources.settings.max - self.0.permits.available_permits();
-        (running, self.0.waiting.load(Ordering::Relaxed))
+        self.0.queue.load()
+    }
+
+    /// Returns the greatest number of guests outside sessions, and the workers of each engine.
+    pub fn pools(&self) -> (usize, [PoolLoad; 4]) {
+        (self.0.resources.settings.max, self.0.pools.loads())
+    }
+
+    /// Fails if a request of the identity would find neither a worker nor a position in the queue.
+    pub fn check_queue(&self, identity: &Identity) -> Result<(), ExecError> {
+        self.0.queue.check(identity)
     }
 
     /// Takes a worker permit or a position in the queue. Returns at once, with `Busy` when the
-    /// queue is full.
-    pub fn take_ticket(&self) -> Result<QueueTicket, ExecError> {
-        if let Ok(permit) = Arc::clone(&self.0.permits).try_acquire_owned() {
-            return Ok(QueueTicket(QueueState::Running(permit)));
-        }
-        let settings = &self.0.resources.settings;
-        let queued = self.0.waiting.fetch_add(1, Ordering::Relaxed);
-        let place = QueuedRequest(Arc::clone(&self.0));
-        if queued >= settings.queue {
-            return Err(self.0.busy_error(queued));
-        }
-        Ok(QueueTicket(QueueState::Queued(place, queued)))
+    /// queue or the identity's share of it is full.
+    pub fn take_ticket(&self, identity: &Identity) -> Result<QueueTicket, ExecError> {
+        self.0.queue.take_ticket(identity)
     }
 
-    /// Starts the guest when a worker is free. `servers` are the names that the guest may see.
+    /// Starts a guest of the local user when a worker is free. `servers` are the names that the guest may see.
     pub async fn start(&self, admitted: &Admitted, servers: Vec<String>) -> Result<Run, ExecError> {
-        self.start_with_ticket(self.take_ticket()?, admitted, servers, None).await
+        self.start_with_ticket(self.take_ticket(&Identity::LocalUser)?, admitted, servers, None)
+            .await
     }
 
     /// Like [`Workers::start`], for a request that is already admitted to the queue. `stdin` is for
     /// programs; guests of the built-in engine have none.
     pub async fn start_with_ticket(
         &self,
-        place: QueueTicket,
+        ticket: QueueTicket,
         admitted: &Admitted,
         servers: Vec<String>,
         stdin: Option<GuestStdin>,
     ) -> Result<Run, ExecError> {
-        let permit = self.0.acquire_permit(place).await?;
-        let pool = self.0.pool(Engine::of(admitted.language()));
-        pool.note_request(admitted.working_dir().is_some());
-        let slot = pool.take_slot().await?;
-        let (mut slot, dir) = match admitted.working_dir() {
-            Some(wanted) => self.mount_working_dir(slot, wanted).await?,
-            None => (slot, None),
-        };
-        let has_stdin = stdin.is_some_and(|stdin| slot.feed_stdin(stdin));
-        let limits = admitted.limits();
-        let job = WorkerJob {
-            language: admitted.language(),
-            code: admitted.code().to_owned(),
-            input: admitted.input().clone(),
-            args: admitted.args().to_vec(),
-            is_session: false,
-            has_stdin,
-            servers,
-            memory_bytes: limits.memory_bytes,
-        };
-        let waiting = WaitingBody::in_slot(slot, dir, pool.lease(Some(permit)), &job);
-        Ok(Run::new(job, limits, waiting))
+        let permit = self.0.queue.acquire(ticket).await?;
+        self.place(admitted, servers, GuestPurpose::Execution { permit, stdin }).await
     }
 
-    /// Mounts the requested working directory in a waiting worker. The worker's keeper prepares
-    /// everything else while the directory itself is mounted.
-    pub(crate) async fn mount_working_dir(
+    /// Opens a session in the language and directory of this request. The request's code is not
+    /// run: cells are sent with [`Run::send`]. `servers` are the names that the guest may see;
+    /// `packages` is a directory that it sees read-only, including files added later.
+    ///
+    /// Sessions need no permit; the caller bounds their number.
+    pub async fn open_session(
         &self,
-        mut slot: Slot,
-        wanted: &WorkingDir,
-    ) -> Result<(Slot, Option<UserDir>), ExecError> {
-        let resources = &self.0.resources;
-        let mounter = resources.mounter().await?;
-        slot.prepare_stage(resources.layer_limits())?;
-        let Some(overlay_sink) = slot.take_overlay_sink() else { return Ok((slot, None)) };
-        let overlay = UserDir::overlay(wanted, resources);
-        let (dir, slot) = tokio::join!(
-            UserDir::open(wanted, resources, mounter, overlay_sink),
-            slot.mount(overlay)
-        );
-        let dir = dir?;
-        Ok((slot?, Some(dir)))
-    }
-}
-
-impl WorkersInner {
-    pub(crate) fn pool(&self, engine: Engine) -> &Arc<Pool> {
-        match engine {
-            Engine::Js => &self.js,
-            Engine::Python => &self.python,
-            Engine::Bash => &self.bash,
-            Engine::Node => &self.node,
-        }
-    }
-
-    async fn acquire_permit(&self, place: QueueTicket) -> Result<OwnedSemaphorePermit, ExecError> {
-        let (place, queued) = match place.0 {
-            QueueState::Running(permit) => return Ok(permit),
-            QueueState::Queued(place, queued) => (place, queued),
-        };
-        let patience = self.resources.settings.queue_wait;
-        let wait = timeout(patience, Arc::clone(&self.permits).acquire_owned());
-        let permit =
-            wait.await.map_err(|_| self.busy_error(queued))?.map_err(|_| self.busy_error(queued));
-        drop(place);
-        permit
-    }
-
-    fn busy_error(&self, queued: usize) -> ExecError {
-        let settings = &self.resources.settings;
-        ExecError::Busy { cap: settings.max, queued, retry_after: settings.queue_wait }
-    }
-}
-
-/// A permit to run now, or a position in the queue.
-pub struct QueueTicket(QueueState);
-
-enum QueueState {
-    Running(OwnedSemaphorePermit),
-    /// With the number of requests ahead of it.
-    Queued(QueuedRequest, usize),
-}
-
-/// One request in the queue. Leaves the queue when dropped.
-struct QueuedRequest(Arc<WorkersInner>);
-
-impl Drop for QueuedRequest {
-    fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        admitted: &Admitted,
+        servers: Vec<String>,
+        packages: Option<PathBuf>,
+    ) -> Result<Run, ExecError> {
+        self.place(admitted, servers, GuestPurpose::Session { packages }).await
     }
 }

@@ -1,12 +1,12 @@
-//! The zygote of one engine: the process that forks the keepers of its workers.
+//! The zygote of one kind of worker: the process that forks the keepers of its workers.
 
 use std::io;
 use std::sync::Arc;
 
 use codexec_sandbox::{FirstProcess, Launch, MissingLayer, ZygoteLink};
 
-use crate::engine::Engine;
 use crate::nursery::WarmZygote;
+use crate::worker_kind::WorkerKind;
 use crate::{ExecError, Settings, interpreter};
 
 pub(crate) struct Zygote {
@@ -21,12 +21,12 @@ pub(crate) struct Zygote {
 
 impl Zygote {
     pub(crate) async fn start(
-        engine: Engine,
+        kind: WorkerKind,
         settings: &Settings,
         has_cgroups: bool,
     ) -> Result<Zygote, ExecError> {
-        match engine {
-            Engine::Js => {
+        match kind {
+            WorkerKind::Engine => {
                 let (program, role) = (settings.program.clone(), settings.role);
                 let link =
                     run_blocking(move || Ok(Arc::new(ZygoteLink::start(&program, role)?))).await?;
@@ -34,20 +34,20 @@ impl Zygote {
                 let launch = Launch::for_interpreter(memory_bytes, settings.lowered.clone());
                 Ok(Zygote { link, launch, missing: Vec::new(), first: None, warm: None })
             }
-            Engine::Python | Engine::Bash | Engine::Node => {
-                Zygote::start_programs(engine, settings, has_cgroups).await
+            WorkerKind::Python | WorkerKind::Bash | WorkerKind::Node => {
+                Zygote::start_programs(kind, settings, has_cgroups).await
             }
         }
     }
 
     async fn start_programs(
-        engine: Engine,
+        kind: WorkerKind,
         settings: &Settings,
         has_cgroups: bool,
     ) -> Result<Zygote, ExecError> {
         let settings = settings.clone();
         let (link, found, missing) = run_blocking(move || {
-            let mut found = interpreter::find(engine, &settings)?;
+            let mut found = interpreter::find(kind, &settings)?;
             if !has_cgroups {
                 found.launch = found.launch.without_cgroups(settings.limits.memory_bytes);
             }

@@ -46,7 +46,7 @@ pub enum ArgumentListing {
 }
 
 impl Argument {
-    pub(crate) const fn new(
+    pub const fn new(
         name: &'static str,
         kind: ArgumentType,
         description: &'static str,
@@ -55,7 +55,8 @@ impl Argument {
         Argument { name, kind, need, listing, description, option: None }
     }
 
-    pub(crate) const fn required(mut self) -> Argument {
+    #[must_use]
+    pub const fn required(mut self) -> Argument {
         self.need = ArgumentNeed::Required;
         self
     }

@@ -4,6 +4,7 @@
 //! Invariant: plain data and pure functions. `codexec-server` attaches a handler to each row.
 
 mod argument;
+pub mod defaults;
 mod guest;
 mod schema;
 mod spec;

@@ -21,7 +21,16 @@ impl FunctionSpec {
 
 impl Argument {
     fn schema(&self) -> Value {
-        let mut schema = match self.kind {
+        let mut schema = self.value_schema();
+        if let (Some(fields), ArgumentListing::Described) = (schema.as_object_mut(), self.listing) {
+            fields.insert("description".to_owned(), self.description.into());
+        }
+        schema
+    }
+
+    /// Returns the JSON Schema of the argument's values, without its description.
+    pub fn value_schema(&self) -> Value {
+        match self.kind {
             ArgumentType::Text => json!({"type": "string"}),
             ArgumentType::Texts => json!({"type": "array", "items": {"type": "string"}}),
             ArgumentType::Integer => json!({"type": "integer"}),
@@ -30,10 +39,6 @@ impl Argument {
             ArgumentType::Json => json!({}),
             ArgumentType::Language => json!({"enum": Language::ALL.map(Language::name)}),
             ArgumentType::Choice(words) => json!({"enum": words}),
-        };
-        if let (Some(fields), ArgumentListing::Described) = (schema.as_object_mut(), self.listing) {
-            fields.insert("description".to_owned(), self.description.into());
         }
-        schema
     }
 }

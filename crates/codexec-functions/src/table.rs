@@ -10,6 +10,7 @@ use self::arguments::{
 };
 use crate::FunctionSpec;
 use crate::ToolEffect::{Adds, Reads, Removes, Runs};
+use crate::defaults::session_idle_min;
 
 macro_rules! own_functions {
     ($($function:ident => $spec:expr;)+) => {
@@ -54,8 +55,11 @@ own_functions! {
 
     StartSession => FunctionSpec::new(
         "start_session",
-        "Open a session that keeps variables, imports and files between sends; ends after 15 min \
-         without one.",
+        concat!(
+            "Open a session that keeps variables, imports and files between sends; ends after ",
+            session_idle_min!(),
+            " min without one."
+        ),
     )
     .arguments_in(&[&[
         LANGUAGE.expected().meaning("in code, the default is the code's own"),

@@ -2,9 +2,12 @@
 
 use std::{fmt, sync::Arc, time::Duration};
 
+use codexec_telemetry::TraceContext;
 use codexec_types::{ServerName, clean_text, cut_text};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::rpc_error::RpcError;
 
 /// The time a person has to answer one question.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
@@ -18,6 +21,7 @@ pub struct Caller {
     /// The number of questions waiting for an answer.
     open: Arc<watch::Sender<u32>>,
     follow_call: Option<FollowCall>,
+    trace: Option<TraceContext>,
 }
 
 /// Makes a callback for each call that begins.
@@ -34,33 +38,79 @@ pub struct CallProgress {
     pub message: Option<String>,
 }
 
-/// The kinds of elicitation a caller can show to a person.
+/// The questions that a caller can answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QuestionSupport {
+    pub elicitation: ElicitationSupport,
+    pub sampling: bool,
+    pub roots: bool,
+}
+
+/// The kinds of elicitation that a caller can show to a person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ElicitationSupport {
     pub forms: bool,
     pub urls: bool,
 }
 
+/// The kinds of requests that a server may send to the client of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum QuestionKind {
+    Elicitation,
+    Sampling,
+    Roots,
+}
+
+impl QuestionKind {
+    pub fn method(self) -> &'static str {
+        match self {
+            QuestionKind::Elicitation => "elicitation/create",
+            QuestionKind::Sampling => "sampling/createMessage",
+            QuestionKind::Roots => "roots/list",
+        }
+    }
+
+    /// Returns the name of the capability that a client declares for it.
+    pub fn capability(self) -> &'static str {
+        match self {
+            QuestionKind::Elicitation => "elicitation",
+            QuestionKind::Sampling => "sampling",
+            QuestionKind::Roots => "roots",
+        }
+    }
+
+    pub(crate) fn from_method(method: &str) -> Option<QuestionKind> {
+        let all = [QuestionKind::Elicitation, QuestionKind::Sampling, QuestionKind::Roots];
+        all.into_iter().find(|kind| kind.method() == method)
+    }
+}
+
 #[derive(Clone)]
 struct QuestionChannel {
     sender: mpsc::Sender<Question>,
-    can_show: ElicitationSupport,
+    support: QuestionSupport,
 }
 
-/// A server's `elicitation/create`. Dropping it answers with "cancel".
+/// A request of a server to the client of a call. Dropping it answers with "cancel".
 #[derive(Debug)]
 pub struct Question {
     pub server: ServerName,
-    /// The server's parameters, with hidden characters stripped from the texts.
+    pub kind: QuestionKind,
+    /// The server's parameters. In an elicitation, hidden characters are stripped from the texts.
     pub params: Map<String, Value>,
-    reply: oneshot::Sender<Value>,
+    reply: oneshot::Sender<Result<Value, RpcError>>,
 }
 
 impl Question {
-    /// Answers with an elicitation result: `{"action": "accept", "content": {..}}`.
+    /// Answers with a result: for an elicitation, `{"action": "accept", "content": {..}}`.
     pub fn answer(self, result: Value) {
         // Fails only if the server no longer waits.
-        let _ = self.reply.send(result);
+        let _ = self.reply.send(Ok(result));
+    }
+
+    /// Answers with the client's error.
+    pub fn fail(self, error: RpcError) {
+        let _ = self.reply.send(Err(error));
     }
 
     /// Returns when nobody waits for the answer any more.
@@ -75,9 +125,9 @@ impl Caller {
     pub fn with_questions(
         mut self,
         questions: mpsc::Sender<Question>,
-        can_show: ElicitationSupport,
+        support: QuestionSupport,
     ) -> Caller {
-        self.questions = Some(QuestionChannel { sender: questions, can_show });
+        self.questions = Some(QuestionChannel { sender: questions, support });
         self
     }
 
@@ -92,6 +142,17 @@ impl Caller {
     pub fn follow_calls(mut self, follow_call: FollowCall) -> Caller {
         self.follow_call = Some(follow_call);
         self
+    }
+
+    /// Sets the span that calls belong to.
+    #[must_use]
+    pub fn in_trace(mut self, trace: Option<TraceContext>) -> Caller {
+        self.trace = trace;
+        self
+    }
+
+    pub(crate) fn trace(&self) -> Option<TraceContext> {
+        self.trace
     }
 
     /// Subscribes to the number of questions that wait for an answer.
@@ -109,21 +170,42 @@ impl Caller {
         self.questions.is_some()
     }
 
-    /// Asks, and waits for the answer. Every failure becomes a decline or cancel result.
-    pub(crate) async fn ask(&self, server: &ServerName, params: Map<String, Value>) -> Value {
-        let Some(channel) = &self.questions else { return decline_result() };
-        let Some(params) = sanitize_question(params, channel.can_show) else {
-            return decline_result();
-        };
+    /// Asks, and waits for the answer. An elicitation that fails is declined or cancelled, which
+    /// every server understands.
+    pub(crate) async fn ask(
+        &self,
+        server: &ServerName,
+        kind: QuestionKind,
+        params: Map<String, Value>,
+    ) -> Result<Value, RpcError> {
+        let Some(channel) = &self.questions else { return decline(kind) };
+        let Some(params) = channel.support.prepare(kind, params) else { return decline(kind) };
         let (reply, answer) = oneshot::channel();
         let _open = OpenQuestion::new(&self.open);
-        let question = Question { server: server.clone(), params, reply };
+        let question = Question { server: server.clone(), kind, params, reply };
         if channel.sender.send(question).await.is_err() {
-            return decline_result();
+            return decline(kind);
         }
-        match tokio::time::timeout(ANSWER_TIMEOUT, answer).await {
-            Ok(Ok(result)) => result,
-            Ok(Err(_)) | Err(_) => cancel_result(),
+        match (tokio::time::timeout(ANSWER_TIMEOUT, answer).await, kind) {
+            (Ok(Ok(Ok(result))), _) => Ok(result),
+            (Ok(Ok(Err(_))), QuestionKind::Elicitation) => Ok(cancel_result()),
+            (Ok(Ok(Err(error))), QuestionKind::Sampling | QuestionKind::Roots) => Err(error),
+            (Ok(Err(_)) | Err(_), _) => cancel(kind),
+        }
+    }
+}
+
+impl QuestionSupport {
+    /// Returns the parameters as the client may get them, or `None` if it cannot answer.
+    pub(crate) fn prepare(
+        self,
+        kind: QuestionKind,
+        params: Map<String, Value>,
+    ) -> Option<Map<String, Value>> {
+        match kind {
+            QuestionKind::Elicitation => sanitize_question(params, self.elicitation),
+            QuestionKind::Sampling => self.sampling.then_some(params),
+            QuestionKind::Roots => self.roots.then_some(params),
         }
     }
 }
@@ -202,11 +284,25 @@ fn clean_texts(schema: &mut Value) {
     }
 }
 
-pub(crate) fn decline_result() -> Value {
-    json!({ "action": "decline" })
+/// Answers a question that nobody can be asked.
+pub(crate) fn decline(kind: QuestionKind) -> Result<Value, RpcError> {
+    match kind {
+        QuestionKind::Elicitation => Ok(json!({ "action": "decline" })),
+        QuestionKind::Sampling | QuestionKind::Roots => Err(RpcError::missing_capability(kind)),
+    }
 }
 
-pub(crate) fn cancel_result() -> Value {
+/// Answers a question that is no longer of interest.
+pub(crate) fn cancel(kind: QuestionKind) -> Result<Value, RpcError> {
+    match kind {
+        QuestionKind::Elicitation => Ok(cancel_result()),
+        QuestionKind::Sampling | QuestionKind::Roots => {
+            Err(RpcError::new(RpcError::INTERNAL, "the client did not answer"))
+        }
+    }
+}
+
+fn cancel_result() -> Value {
     json!({ "action": "cancel" })
 }
 

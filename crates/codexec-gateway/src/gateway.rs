@@ -8,10 +8,12 @@ mod discovery;
 mod health;
 mod lists;
 mod login;
+mod metrics;
 mod missing;
 mod names;
 mod overview;
 mod refusals;
+mod relay;
 mod resources;
 mod rounds;
 mod servers;
@@ -32,7 +34,10 @@ pub use approval::ApproveError;
 pub use direct::DirectTool;
 pub use discovery::{SearchQuery, SearchReply, ToolInfo};
 pub use health::{BreakerState, ServerHealth, ServerState};
+pub use metrics::ServerMetrics;
 pub use missing::{MissingReason, MissingServer, describe_missing};
+pub use relay::{Relay, RelayCall, RelayError, RelayRequest};
+pub use rounds::RoundInput;
 pub use stats::ServerCost;
 
 use self::resources::{PROMPTS, RESOURCES, TEMPLATES};
@@ -93,17 +98,27 @@ impl Gateway {
     pub fn new(servers: Vec<ServerConfig>, settings: GatewaySettings) -> Gateway {
         let observed = ObservedOutputs::new(settings.home.as_ref());
         let shared_calls = Semaphore::new(settings.calls_in_all.min(Semaphore::MAX_PERMITS));
-        let list_wait = settings.catalogue_wait;
+        let shared = UpstreamShared {
+            settings: Arc::new(settings),
+            starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
+            shared_calls: Arc::new(shared_calls),
+            list_changed: ChangeSignal::default(),
+            notices: None,
+        };
+        Gateway::with_parts(servers, shared, observed)
+    }
+
+    fn with_parts(
+        servers: Vec<ServerConfig>,
+        shared: UpstreamShared,
+        observed: Arc<ObservedOutputs>,
+    ) -> Gateway {
+        let list_wait = shared.settings.catalogue_wait;
         let inner = Inner {
             background_starts: Arc::new(Semaphore::new(lists::BACKGROUND_STARTS)),
             fleet: Mutex::default(),
             disabled: Mutex::default(),
-            shared: UpstreamShared {
-                settings: Arc::new(settings),
-                starts: Arc::new(Semaphore::new(STARTS_AT_ONCE)),
-                shared_calls: Arc::new(shared_calls),
-                list_changed: ChangeSignal::default(),
-            },
+            shared,
             catalogue: Mutex::default(),
             catalogue_build: Semaphore::new(1),
             names: Mutex::default(),

@@ -13,6 +13,7 @@ mod hints;
 mod keyring;
 mod oauth;
 mod observed_outputs;
+mod rpc_error;
 mod secret;
 mod settings;
 mod supervisor;
@@ -24,15 +25,20 @@ mod upstream;
 mod warden;
 mod web;
 
-pub use caller::{CallProgress, Caller, ElicitationSupport, FollowCall, OnProgress, Question};
+pub use caller::{
+    CallProgress, Caller, ElicitationSupport, FollowCall, OnProgress, Question, QuestionKind,
+    QuestionSupport,
+};
 pub use gateway::{
-    ApproveError, BreakerState, DirectTool, Gateway, MissingReason, MissingServer, SearchQuery,
-    SearchReply, ServerCost, ServerHealth, ServerState, ToolInfo, describe_missing,
+    ApproveError, BreakerState, DirectTool, Gateway, MissingReason, MissingServer, Relay,
+    RelayCall, RelayError, RelayRequest, RoundInput, SearchQuery, SearchReply, ServerCost,
+    ServerHealth, ServerMetrics, ServerState, ToolInfo, describe_missing,
 };
 pub use oauth::{LoginError, LoginSummary, login};
+pub use rpc_error::RpcError;
 pub use settings::{GatewaySettings, SearchWait};
 pub use supervisor::supervise;
 pub use tool_cache::ToolCacheMode;
 pub use trust::PendingApproval;
-pub use upstream::{CallCounts, Latency, read_server_log};
+pub use upstream::{CallCounts, Latency, ServerNotice, read_server_log};
 pub use warden::{Warden, serve_warden};

@@ -1,6 +1,7 @@
 use std::{path::PathBuf, time::Duration};
 
 use codexec_mcp_config::TrustMode;
+use codexec_telemetry::Tracer;
 use codexec_types::GuestPaths;
 
 use crate::{ToolCacheMode, Warden};
@@ -58,6 +59,8 @@ pub struct GatewaySettings {
     pub trust: TrustMode,
     pub cache: ToolCacheMode,
     pub warden: Warden,
+    /// Records a span for each tool call.
+    pub tracer: Tracer,
 }
 
 impl GatewaySettings {
@@ -83,6 +86,7 @@ impl GatewaySettings {
             trust: TrustMode::default(),
             cache: ToolCacheMode::default(),
             warden,
+            tracer: Tracer::default(),
         }
     }
 }

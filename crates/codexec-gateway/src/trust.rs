@@ -52,7 +52,7 @@ pub struct PendingApproval {
     pub before: Option<Json>,
     /// The definition that the server lists now; `None` if it is too long to store.
     pub after: Option<Json>,
-    sha256: String,
+    pub(crate) sha256: String,
 }
 
 impl Trust {

@@ -19,6 +19,7 @@ mod open;
 mod process;
 mod progress;
 mod remote;
+mod server_events;
 mod server_messages;
 mod start;
 mod stdin_writer;
@@ -33,8 +34,9 @@ use std::{
 };
 
 use codexec_mcp_config::ServerConfig;
+use codexec_telemetry::HistogramCounts;
 use tokio::{
-    sync::{Semaphore, watch},
+    sync::{Semaphore, broadcast, watch},
     time::Instant,
 };
 use tokio_util::sync::CancellationToken;
@@ -45,9 +47,10 @@ pub use counts::{CallCounts, Latency};
 pub(crate) use error::{FailedStart, UpstreamError};
 pub(crate) use listing::{MAX_LIST_TTL, ToolListing, ToolLookup, WithheldReason};
 pub use log::read_server_log;
+pub use server_events::ServerNotice;
 pub(crate) use start::{StartRefusal, plan as plan_start};
 
-use self::{breaker::Breaker, counts::CallCounters, gate::Gate};
+use self::{breaker::Breaker, counts::CallCounters, gate::Gate, server_events::ServerEvents};
 use crate::{GatewaySettings, SearchWait, change_signal::ChangeSignal, tool_cache::ToolCache};
 
 /// A server that takes longer to start gives up its start permit, so that others can start, and
@@ -64,6 +67,8 @@ pub(crate) struct UpstreamShared {
     pub(crate) shared_calls: Arc<Semaphore>,
     /// Signalled at every new list.
     pub(crate) list_changed: ChangeSignal,
+    /// Notifications for the clients of a relay; `None` if this is not for a relay.
+    pub(crate) notices: Option<broadcast::Sender<ServerNotice>>,
 }
 
 pub(crate) struct Upstream {
@@ -130,6 +135,21 @@ impl Upstream {
     pub(crate) fn counts(&self) -> CallCounts {
         let (in_flight, waiting) = (self.gate.in_flight(), self.gate.waiting_count());
         CallCounts { in_flight, waiting, ..self.counts.snapshot() }
+    }
+
+    /// Returns how long calls waited for their turn.
+    pub(crate) fn waits(&self) -> HistogramCounts {
+        self.gate.waits()
+    }
+
+    /// Counts a tool that was looked up: in the known list, or by asking the server.
+    pub(crate) fn count_lookup(&self, is_known: bool) {
+        self.counts.count_lookup(is_known);
+    }
+
+    /// Returns the lookups in the known list, and those that had to ask the server.
+    pub(crate) fn lookups(&self) -> (u64, u64) {
+        self.counts.lookups()
     }
 
     /// Returns the breaker's phase, and how long calls are still refused.
@@ -330,7 +350,9 @@ impl Upstream {
     }
 
     async fn open_until(&self, deadline: Instant) -> Result<UpstreamConnection, UpstreamError> {
-        let connection = open::open(&self.config, &self.shared.settings, deadline).await?;
+        let events = ServerEvents::new(self.shared.notices.clone());
+        let opened = open::open(&self.config, &self.shared.settings, events, deadline);
+        let connection = opened.await?;
         let left = deadline.saturating_duration_since(Instant::now());
         match self.refresh_list(&connection, left).await {
             Ok(()) => Ok(connection),

@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use codexec_server::mcp::McpEndpoint;
+use codexec_server::mcp::{DirectTools, McpEndpoint, Toolsets};
 use codexec_server::{App, Connection, LivePolicy, TextBudget, TokenScope};
-use codexec_types::{Edge as EdgeKind, Identity, Principal};
+use codexec_types::{Edge, Identity, Principal, ServerName};
 use tokio_util::sync::CancellationToken;
 
 use crate::edge::ToolsetSource;
@@ -26,13 +26,21 @@ pub(crate) struct CallerParts {
 }
 
 /// The holder of one token.
-pub(crate) struct Caller {
+pub(crate) struct TokenHolder {
     record: TokenRecord,
     scope: TokenScope,
     pub(crate) rate: RateLimit,
-    /// By the names of toolsets, in their fixed order.
-    endpoints: Mutex<HashMap<Vec<&'static str>, Arc<CallerEndpoint>>>,
+    endpoints: Mutex<HashMap<EndpointKey, Arc<CallerEndpoint>>>,
     stop: CancellationToken,
+}
+
+/// What a path of MCP leads to.
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum EndpointKey {
+    /// The names of toolsets, in their fixed order.
+    Toolsets(Vec<&'static str>),
+    /// One of the user's servers, passed through.
+    Server(ServerName),
 }
 
 /// The connection of one caller for one set of toolsets, and its MCP endpoint.
@@ -43,9 +51,9 @@ pub(crate) struct CallerEndpoint {
 
 /// The callers by the name of their token.
 #[derive(Default)]
-pub(crate) struct Callers(Mutex<HashMap<String, Arc<Caller>>>);
+pub(crate) struct TokenHolders(Mutex<HashMap<String, Arc<TokenHolder>>>);
 
-impl Callers {
+impl TokenHolders {
     /// Returns the caller with this token. Forgets callers whose tokens are no longer valid, and
     /// stops what they run.
     pub(crate) fn get(
@@ -53,7 +61,7 @@ impl Callers {
         record: &TokenRecord,
         valid: &[TokenRecord],
         parts: &CallerParts,
-    ) -> Result<Arc<Caller>, HttpError> {
+    ) -> Result<Arc<TokenHolder>, HttpError> {
         let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = SystemTime::now();
         callers.retain(|_, caller| {
@@ -69,7 +77,7 @@ impl Callers {
         let scope = record.scope().map_err(|_| HttpError::NoToken)?;
         let rate = scope.requests_per_minute().unwrap_or(parts.requests_per_minute);
         let rate = rate.min(parts.requests_per_minute);
-        let caller = Arc::new(Caller {
+        let caller = Arc::new(TokenHolder {
             record: record.clone(),
             scope,
             rate: RateLimit::new(rate, Instant::now()),
@@ -81,7 +89,7 @@ impl Callers {
     }
 }
 
-impl Caller {
+impl TokenHolder {
     /// Returns the endpoint of these toolsets; `None` are those that the server offers by default.
     pub(crate) fn endpoint(
         &self,
@@ -98,26 +106,66 @@ impl Caller {
             }
             (Some(denied), _, _) => return Err(HttpError::Scope(format!("toolset:{denied}"))),
         };
+        Ok(self.get_or_make(EndpointKey::Toolsets(names), joined, parts))
+    }
+
+    /// Returns the endpoint of one server. A token needs the toolset `direct` for it.
+    ///
+    /// THREAT[HTTP-4]: a token does not learn whether there is a server that it may not use.
+    pub(crate) fn server_endpoint(
+        &self,
+        server: &str,
+        parts: &CallerParts,
+    ) -> Result<Arc<CallerEndpoint>, HttpError> {
+        let direct = DirectTools::NAME;
+        if !self.scope.allows_toolset(direct) {
+            return Err(HttpError::Scope(format!("toolset:{direct}")));
+        }
+        let server = ServerName::new(server).map_err(|_| HttpError::NotFound)?;
+        let is_configured = parts.app.gateway.server_names().contains(&server);
+        let policy = self.scope.narrow(&parts.policy.get());
+        if !is_configured || !policy.tools.allows_server(server.as_str()) {
+            return Err(HttpError::NotFound);
+        }
+        let (_, joined) = (parts.toolsets)(Some(direct)).ok_or(HttpError::NotFound)?;
+        Ok(self.get_or_make(EndpointKey::Server(server), joined, parts))
+    }
+
+    fn get_or_make(
+        &self,
+        key: EndpointKey,
+        toolsets: Toolsets,
+        parts: &CallerParts,
+    ) -> Arc<CallerEndpoint> {
         let mut endpoints = self.endpoints.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(endpoint) = endpoints.get(&names) {
-            return Ok(Arc::clone(endpoint));
+        if let Some(endpoint) = endpoints.get(&key) {
+            return Arc::clone(endpoint);
         }
         let identity = Identity::Token(self.record.name.clone());
-        let principal = Principal::new(identity, EdgeKind::Http);
-        let connection = Connection::new(principal, joined, Arc::clone(&parts.policy))
+        let principal = Principal::new(identity, Edge::Http);
+        let connection = Connection::new(principal, toolsets, Arc::clone(&parts.policy))
             .with_budget(parts.budget)
             .with_scope(self.scope.clone());
         let connection = Arc::new(connection);
-        // Searches answer with what is known, so begin to know.
-        parts.app.gateway.start_unlisted(&connection.policy().tools);
-        let mcp = McpEndpoint::new(
-            Arc::clone(&parts.app),
-            Arc::clone(&connection),
-            self.stop.child_token(),
-        );
+        let (app, stop) = (Arc::clone(&parts.app), self.stop.child_token());
+        let mcp = match &key {
+            EndpointKey::Toolsets(_) => {
+                // Searches answer with what is known, so begin to know.
+                app.gateway.start_unlisted(&connection.policy().tools);
+                McpEndpoint::new(app, Arc::clone(&connection), stop)
+            }
+            EndpointKey::Server(server) => {
+                McpEndpoint::relay(app, Arc::clone(&connection), server.clone(), stop)
+            }
+        };
         let endpoint = Arc::new(CallerEndpoint { connection, mcp });
-        endpoints.insert(names, Arc::clone(&endpoint));
-        Ok(endpoint)
+        endpoints.insert(key, Arc::clone(&endpoint));
+        endpoint
+    }
+
+    /// Returns the token that ends the streams of the caller.
+    pub(crate) fn stop(&self) -> &CancellationToken {
+        &self.stop
     }
 
     /// Stops everything that the caller runs.

@@ -18,14 +18,17 @@ use hyper::body::Incoming;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use crate::callers::{Caller, CallerParts, Callers};
+use crate::api::{self, ApiError};
+use crate::bridge;
+use crate::callers::{CallerParts, TokenHolder, TokenHolders};
 use crate::checks::{self, LocalEnd};
-use crate::code_api;
+use crate::dashboard::{self, Asset};
 use crate::error::{HttpError, json_response};
 use crate::metrics::RequestCounts;
-use crate::peers::Peers;
+use crate::peers::{PeerGuard, Peers};
 use crate::settings::HttpSettings;
 use crate::tokens::{LiveTokens, TokenFile};
+use crate::trace;
 
 /// Returns toolsets by their names, joined with commas, or the default ones; `None` if there are no
 /// such toolsets.
@@ -33,16 +36,16 @@ pub type ToolsetSource =
     Box<dyn Fn(Option<&str>) -> Option<(Vec<&'static str>, Toolsets)> + Send + Sync>;
 
 /// The HTTP edge of one process.
-pub struct Edge {
+pub struct HttpEdge {
     pub(crate) settings: HttpSettings,
-    tokens: LiveTokens,
-    callers: Callers,
-    parts: CallerParts,
+    pub(crate) tokens: LiveTokens,
+    callers: TokenHolders,
+    pub(crate) parts: CallerParts,
     pub(crate) peers: Peers,
-    started: Instant,
+    pub(crate) started: Instant,
     counts: RequestCounts,
     /// MCPProxy's toolset, for its routes.
-    mcpproxy: Arc<McpproxyTools>,
+    pub(crate) mcpproxy: Arc<McpproxyTools>,
     is_ready: AtomicBool,
     /// Cancelled when no new requests are taken.
     pub(crate) draining: CancellationToken,
@@ -59,44 +62,60 @@ pub(crate) struct Peer {
 /// The destination of a request, read from its path.
 #[derive(Debug, PartialEq, Eq)]
 enum Route<'a> {
+    Dashboard(&'static Asset),
     Live,
     Ready,
     Health,
     Metrics,
-    CodeExec,
-    CodeScripts,
+    /// A path below `/api/v1`.
+    Api(&'a str),
+    ApiPage,
+    /// `POST /` of code-executor's bridge.
+    BridgeCall,
+    /// `GET /mcp/tools` of the same.
+    BridgeTools,
     Mcp(Option<&'a str>),
 }
 
 impl Route<'_> {
-    fn parse(path: &str) -> Option<Route<'_>> {
+    fn parse<'a>(method: &Method, path: &'a str) -> Option<Route<'a>> {
+        if let Some(asset) = dashboard::find(method, path) {
+            return Some(Route::Dashboard(asset));
+        }
         Some(match path {
             "/live" | "/livez" => Route::Live,
             "/ready" | "/readyz" => Route::Ready,
             "/health" | "/healthz" => Route::Health,
             "/metrics" => Route::Metrics,
-            "/api/v1/code/exec" => Route::CodeExec,
-            "/api/v1/code/scripts" => Route::CodeScripts,
+            "/api" | "/api/" => Route::ApiPage,
+            "/" => Route::BridgeCall,
+            "/mcp/tools" => Route::BridgeTools,
             "/mcp" | "/mcp/" => Route::Mcp(None),
-            path => Route::Mcp(Some(path.strip_prefix("/mcp/")?)),
+            path => match path.strip_prefix(api::PREFIX) {
+                Some(path) if path.starts_with('/') => Route::Api(path),
+                Some(_) | None => Route::Mcp(Some(path.strip_prefix("/mcp/")?)),
+            },
         })
     }
 
     /// Returns the word for metrics.
-    fn label(&self) -> &'static str {
+    fn label(&self, method: &Method) -> &'static str {
         match self {
+            Route::Dashboard(_) => "dashboard",
             Route::Live => "live",
             Route::Ready => "ready",
             Route::Health => "health",
             Route::Metrics => "metrics",
-            Route::CodeExec => "code_exec",
-            Route::CodeScripts => "code_scripts",
+            Route::Api(path) => api::label(method, path),
+            Route::ApiPage => "api_page",
+            Route::BridgeCall => "bridge_call",
+            Route::BridgeTools => "bridge_tools",
             Route::Mcp(_) => "mcp",
         }
     }
 }
 
-impl Edge {
+impl HttpEdge {
     pub fn new(
         app: Arc<App>,
         home: &Path,
@@ -105,7 +124,7 @@ impl Edge {
         toolsets: ToolsetSource,
         proxy: ProxySettings,
         settings: HttpSettings,
-    ) -> Edge {
+    ) -> HttpEdge {
         let parts = CallerParts {
             app,
             policy,
@@ -114,9 +133,9 @@ impl Edge {
             requests_per_minute: settings.requests_per_minute,
             stop: CancellationToken::new(),
         };
-        Edge {
+        HttpEdge {
             tokens: LiveTokens::new(TokenFile::at(home)),
-            callers: Callers::default(),
+            callers: TokenHolders::default(),
             parts,
             peers: Peers::new(settings.connections_per_peer),
             settings,
@@ -148,13 +167,22 @@ impl Edge {
         peer: Peer,
         request: Request<Incoming>,
     ) -> Response<HttpBody> {
-        let (head, body) = request.into_parts();
+        let (mut head, body) = request.into_parts();
         let begun = Instant::now();
+        let mut span = trace::start_span(&self.parts.app.tracer, &mut head);
         let is_chunked = head.headers.contains_key(TRANSFER_ENCODING);
-        let answer = self.try_answer(peer, &head, body).await;
-        let mut response = answer.unwrap_or_else(HttpError::into_response);
-        let route = Route::parse(head.uri.path()).map_or("other", |route| route.label());
-        self.counts.add(route, response.status(), begun.elapsed());
+        let mut guard = None;
+        let answer = self.try_answer(peer, &head, body, &mut guard).await;
+        let route = Route::parse(&head.method, head.uri.path());
+        let mut response = answer.unwrap_or_else(|error| match route {
+            Some(Route::BridgeCall | Route::BridgeTools) => {
+                bridge::refuse_request(error, self.settings.requests_per_minute)
+            }
+            _ => error.into_response(),
+        });
+        let route = route.map_or("other", |route| route.label(&head.method));
+        trace::finish_span(&mut span, route, response.status());
+        self.counts.add(&head.method, route, response.status(), begun.elapsed());
         let headers = response.headers_mut();
         headers.insert("x-content-type-options", HeaderValue::from_static("nosniff"));
         if is_chunked {
@@ -162,7 +190,10 @@ impl Edge {
             // take the rest of the connection for another request.
             headers.insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        response
+        match guard {
+            Some(guard) => response.map(|body| hold_until_sent(body, guard)),
+            None => response,
+        }
     }
 
     async fn try_answer(
@@ -170,21 +201,21 @@ impl Edge {
         peer: Peer,
         head: &Parts,
         body: Incoming,
+        guard: &mut Option<PeerGuard>,
     ) -> Result<Response<HttpBody>, HttpError> {
         checks::check_head(head, peer.local, &self.settings.hosts)?;
         // THREAT[HTTP-6]: behind a balancer, requests are counted for the address that it names.
         let is_proxy = |address| self.settings.is_trusted_proxy(address);
-        let _guard = match peer.address.filter(|address| is_proxy(*address)) {
-            Some(_) => {
-                let client = checks::forwarded_for(&head.headers, is_proxy);
-                Some(self.peers.enter(client).ok_or(HttpError::Connections)?)
-            }
-            None => None,
-        };
-        let route = Route::parse(head.uri.path());
+        if peer.address.is_some_and(is_proxy) {
+            let client = checks::forwarded_for(&head.headers, is_proxy);
+            *guard = Some(self.peers.enter(client).ok_or(HttpError::Connections)?);
+        }
+        let route = Route::parse(&head.method, head.uri.path());
         match route {
+            Some(Route::Dashboard(asset)) => return Ok(asset.answer(head)),
             Some(Route::Live) => return get_only(head, || status(StatusCode::OK, "live")),
             Some(Route::Ready) => return get_only(head, || self.answer_ready()),
+            Some(Route::ApiPage) => return get_only(head, api::page),
             _ => {}
         }
         let caller = self.authenticate(head);
@@ -208,14 +239,21 @@ impl Edge {
                 let policy = caller.endpoint(None, &self.parts)?.connection.policy();
                 get_only(head, || self.answer_metrics(|server| policy.tools.allows_server(server)))
             }
-            Some(Route::CodeExec | Route::CodeScripts) => {
-                self.answer_code(head, body, &caller, route == Some(Route::CodeExec)).await
+            Some(Route::Api(path)) => {
+                let answer = self.answer_api(head, body, &caller, path).await;
+                Ok(answer.unwrap_or_else(ApiError::into_response))
             }
-            Some(Route::Live | Route::Ready | Route::Health) | None => Err(HttpError::NotFound),
+            Some(route @ (Route::BridgeCall | Route::BridgeTools)) => {
+                self.answer_bridge(head, body, &caller, &route).await
+            }
+            Some(
+                Route::Dashboard(_) | Route::Live | Route::Ready | Route::Health | Route::ApiPage,
+            )
+            | None => Err(HttpError::NotFound),
         }
     }
 
-    fn authenticate(&self, head: &Parts) -> Result<Arc<Caller>, HttpError> {
+    fn authenticate(&self, head: &Parts) -> Result<Arc<TokenHolder>, HttpError> {
         let token = checks::token(&head.headers).ok_or(HttpError::NoToken)?;
         let record = self.tokens.find(token, SystemTime::now()).ok_or(HttpError::NoToken)?;
         self.callers.get(&record, &self.tokens.list(), &self.parts)
@@ -225,10 +263,13 @@ impl Edge {
         &self,
         head: &Parts,
         body: Incoming,
-        caller: &Caller,
+        caller: &TokenHolder,
         toolsets: Option<&str>,
     ) -> Result<Response<HttpBody>, HttpError> {
-        let endpoint = caller.endpoint(toolsets, &self.parts)?;
+        let endpoint = match toolsets.and_then(|path| path.strip_prefix("server/")) {
+            Some(server) => caller.server_endpoint(server, &self.parts)?,
+            None => caller.endpoint(toolsets, &self.parts)?,
+        };
         let body = match head.method {
             Method::POST => self.read_json(head, body).await?,
             _ => Bytes::new(),
@@ -236,27 +277,29 @@ impl Edge {
         Ok(endpoint.mcp.handle(head, &body).await)
     }
 
-    /// Answers a route of MCPProxy. Its token must allow that toolset.
-    async fn answer_code(
+    /// Answers a request to code-executor's bridge. Its token must allow that toolset.
+    async fn answer_bridge(
         &self,
         head: &Parts,
         body: Incoming,
-        caller: &Caller,
-        is_exec: bool,
+        caller: &TokenHolder,
+        route: &Route<'_>,
     ) -> Result<Response<HttpBody>, HttpError> {
-        let endpoint = caller.endpoint(Some(Seed::Mcpproxy.toolset()), &self.parts)?;
-        match (is_exec, &head.method) {
-            (true, &Method::POST) => {
-                let body = self.read_json(head, body).await?;
-                let app = &self.parts.app;
-                Ok(code_api::exec(app, &self.mcpproxy, &endpoint.connection, &body).await)
+        let toolset = Seed::CodeExecutor.toolset();
+        let endpoint = caller.endpoint(Some(toolset), &self.parts)?;
+        let (app, connection) = (&self.parts.app, &endpoint.connection);
+        if *route == Route::BridgeTools {
+            if head.method != Method::GET && head.method != Method::HEAD {
+                return Err(HttpError::Method("GET".to_owned()));
             }
-            (true, _) => Err(HttpError::Method("POST")),
-            (false, &Method::GET | &Method::HEAD) => {
-                Ok(code_api::scripts(&self.parts.app, &self.mcpproxy).await)
-            }
-            (false, _) => Err(HttpError::Method("GET")),
+            let words = api::query_value(head, "q").ok_or(HttpError::Query)?;
+            return Ok(bridge::find(app, connection, words).await);
         }
+        if head.method != Method::POST {
+            return Err(HttpError::NotFound);
+        }
+        let body = self.read_json(head, body).await?;
+        Ok(bridge::call(app, connection, &body).await)
     }
 
     /// THREAT[HTTP-3]: a token sees numbers only of servers that it may use, and none of others'
@@ -269,7 +312,7 @@ impl Edge {
         response
     }
 
-    async fn read_json(&self, head: &Parts, body: Incoming) -> Result<Bytes, HttpError> {
+    pub(crate) async fn read_json(&self, head: &Parts, body: Incoming) -> Result<Bytes, HttpError> {
         checks::check_content_type(&head.headers)?;
         let (max, timeout) = (self.settings.max_body_bytes, self.settings.body_timeout);
         let body = checks::read_body(body, max, timeout).await?;
@@ -288,10 +331,10 @@ impl Edge {
     async fn answer_health(
         &self,
         head: &Parts,
-        caller: Option<Arc<Caller>>,
+        caller: Option<Arc<TokenHolder>>,
     ) -> Result<Response<HttpBody>, HttpError> {
         if head.method != Method::GET && head.method != Method::HEAD {
-            return Err(HttpError::Method("GET"));
+            return Err(HttpError::Method("GET".to_owned()));
         }
         let word = match mcp::is_healthy(&self.parts.app).await {
             true => "ok",
@@ -308,13 +351,22 @@ impl Edge {
     }
 }
 
+/// Counts a request until the end of its response, which may be a stream.
+fn hold_until_sent(body: HttpBody, guard: PeerGuard) -> HttpBody {
+    let body = body.map_frame(move |frame| {
+        let _held = &guard;
+        frame
+    });
+    body.boxed_unsync()
+}
+
 fn get_only(
     head: &Parts,
     answer: impl FnOnce() -> Response<HttpBody>,
 ) -> Result<Response<HttpBody>, HttpError> {
     match head.method {
         Method::GET | Method::HEAD => Ok(answer()),
-        _ => Err(HttpError::Method("GET")),
+        _ => Err(HttpError::Method("GET".to_owned())),
     }
 }
 

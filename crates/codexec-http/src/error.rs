@@ -38,17 +38,21 @@ pub(crate) enum HttpError {
     Body,
     #[error("the body is not JSON in UTF-8, or nested too deeply")]
     Json,
+    #[error("the query is malformed, or has unknown parameters")]
+    Query,
     #[error("there is nothing at this path")]
     NotFound,
     #[error("only {0} is allowed here")]
-    Method(&'static str),
+    Method(String),
 }
 
 impl HttpError {
     pub(crate) fn status(&self) -> StatusCode {
         match self {
             HttpError::Headers => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            HttpError::SessionId | HttpError::Body | HttpError::Json => StatusCode::BAD_REQUEST,
+            HttpError::SessionId | HttpError::Body | HttpError::Json | HttpError::Query => {
+                StatusCode::BAD_REQUEST
+            }
             HttpError::Host | HttpError::Origin | HttpError::Scope(_) => StatusCode::FORBIDDEN,
             HttpError::NoToken => StatusCode::UNAUTHORIZED,
             HttpError::RateLimit { .. } => StatusCode::TOO_MANY_REQUESTS,
@@ -65,7 +69,9 @@ impl HttpError {
     pub(crate) fn code(&self) -> &'static str {
         match self {
             HttpError::Headers => "HEADERS_TOO_LARGE",
-            HttpError::SessionId | HttpError::Body | HttpError::Json => "INVALID_REQUEST",
+            HttpError::SessionId | HttpError::Body | HttpError::Json | HttpError::Query => {
+                "INVALID_REQUEST"
+            }
             HttpError::Host => "HOST_NOT_ALLOWED",
             HttpError::Origin => "ORIGIN_NOT_ALLOWED",
             HttpError::NoToken => "UNAUTHORIZED",
@@ -117,7 +123,9 @@ impl HttpError {
                 headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             HttpError::Method(allowed) => {
-                headers.insert(ALLOW, HeaderValue::from_static(allowed));
+                if let Ok(allowed) = HeaderValue::from_str(allowed) {
+                    headers.insert(ALLOW, allowed);
+                }
             }
             _ => {}
         }

@@ -20,7 +20,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::task::TaskTracker;
 
 use crate::checks::LocalEnd;
-use crate::edge::{Edge, Peer};
+use crate::edge::{HttpEdge, Peer};
 use crate::error::HttpError;
 use crate::io::BoundedIo;
 use crate::settings::{HttpSettings, TlsFiles};
@@ -127,15 +127,15 @@ fn read_tls(files: &TlsFiles) -> Result<TlsAcceptor, ListenError> {
 /// The connections of all listeners.
 #[derive(Clone)]
 struct Connections {
-    edge: Arc<Edge>,
+    edge: Arc<HttpEdge>,
     tasks: TaskTracker,
     free: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
 }
 
-impl Edge {
-    /// Serves all listeners until [`Edge::drain`], and then until every connection is closed.
-    pub async fn serve(self: Arc<Edge>, listeners: Vec<Listener>) {
+impl HttpEdge {
+    /// Serves all listeners until [`HttpEdge::drain`], and then until every connection is closed.
+    pub async fn serve(self: Arc<HttpEdge>, listeners: Vec<Listener>) {
         let connections = Connections {
             edge: Arc::clone(&self),
             tasks: TaskTracker::new(),
@@ -229,7 +229,11 @@ impl Connections {
     }
 }
 
-async fn serve_connection(edge: &Arc<Edge>, peer: Peer, io: impl AsyncRead + AsyncWrite + Unpin) {
+async fn serve_connection(
+    edge: &Arc<HttpEdge>,
+    peer: Peer,
+    io: impl AsyncRead + AsyncWrite + Unpin,
+) {
     let service = service_fn(|request| {
         let edge = Arc::clone(edge);
         async move { Ok::<_, Infallible>(edge.answer(peer, request).await) }

@@ -1,64 +1,94 @@
 //! Counts requests, for `/metrics`.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use http::StatusCode;
+use codexec_server::{MetricKind, MetricsText};
+use codexec_telemetry::Histogram;
+use http::{Method, StatusCode};
 
-/// The upper bounds of the histogram, in milliseconds.
 const BOUNDS_MS: [u64; 11] = [5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000];
 
-/// Requests by route and status. A route is one of a few fixed words, so the number of entries has
-/// a bound.
+/// Requests by method, endpoint and status. Methods and endpoints are words of closed sets, so the
+/// number of entries has a bound. The lock is written only when an entry is new.
 #[derive(Default)]
-pub(crate) struct RequestCounts(Mutex<BTreeMap<(&'static str, u16), RequestCount>>);
+pub(crate) struct RequestCounts(RwLock<BTreeMap<RequestKind, Arc<RequestCount>>>);
 
-#[derive(Clone, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct RequestKind {
+    method: &'static str,
+    endpoint: &'static str,
+}
+
 struct RequestCount {
-    total: u64,
-    seconds: f64,
-    /// How many took at most as long as the bound with the same index.
-    within: [u64; BOUNDS_MS.len()],
+    statuses: RwLock<BTreeMap<u16, Arc<AtomicU64>>>,
+    durations: Histogram,
 }
 
 impl RequestCounts {
-    pub(crate) fn add(&self, route: &'static str, status: StatusCode, took: Duration) {
-        let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry((route, status.as_u16())).or_default();
-        count.total += 1;
-        count.seconds += took.as_secs_f64();
-        for (within, bound) in count.within.iter_mut().zip(BOUNDS_MS) {
-            *within += u64::from(took <= Duration::from_millis(bound));
-        }
+    pub(crate) fn add(
+        &self,
+        method: &Method,
+        endpoint: &'static str,
+        status: StatusCode,
+        took: Duration,
+    ) {
+        let kind = RequestKind { method: method_word(method), endpoint };
+        let new =
+            || RequestCount { statuses: RwLock::default(), durations: Histogram::new(&BOUNDS_MS) };
+        let count = entry(&self.0, kind, new);
+        count.durations.count(took);
+        let status = entry(&count.statuses, status.as_u16(), AtomicU64::default);
+        status.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Writes the counts in the text format of Prometheus.
     pub(crate) fn write(&self) -> String {
-        let counts = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let mut text = String::from(
-            "# HELP http_requests_total Requests by route and status\n\
-             # TYPE http_requests_total counter\n",
-        );
-        for ((route, status), count) in &counts {
-            let labels = format!("route=\"{route}\",status=\"{status}\"");
-            let _ = writeln!(text, "http_requests_total{{{labels}}} {}", count.total);
+        let counts = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut text = MetricsText::default();
+        let name = "http_requests_total";
+        text.family(name, MetricKind::Counter, "Requests by method, endpoint and status");
+        for (kind, count) in &counts {
+            let statuses = count.statuses.read().unwrap_or_else(PoisonError::into_inner).clone();
+            for (status, total) in statuses {
+                let status = status.to_string();
+                let labels =
+                    [("method", kind.method), ("endpoint", kind.endpoint), ("status", &*status)];
+                text.number(name, &labels, total.load(Ordering::Relaxed));
+            }
         }
         let name = "http_request_duration_seconds";
-        let _ = writeln!(text, "# HELP {name} Time until the response began");
-        let _ = writeln!(text, "# TYPE {name} histogram");
-        for ((route, status), count) in &counts {
-            let labels = format!("route=\"{route}\",status=\"{status}\"");
-            for (within, bound) in count.within.iter().zip(BOUNDS_MS) {
-                let bound = Duration::from_millis(bound).as_secs_f64();
-                let _ = writeln!(text, "{name}_bucket{{{labels},le=\"{bound}\"}} {within}");
-            }
-            let _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {}", count.total);
-            let _ = writeln!(text, "{name}_sum{{{labels}}} {}", count.seconds);
-            let _ = writeln!(text, "{name}_count{{{labels}}} {}", count.total);
+        text.family(name, MetricKind::Histogram, "Time until the response began");
+        for (kind, count) in &counts {
+            let labels = [("method", kind.method), ("endpoint", kind.endpoint)];
+            text.histogram(name, &labels, &count.durations.snapshot());
         }
-        text
+        text.into_text()
+    }
+}
+
+/// Returns the entry of a key. Only the first use of a key waits for others.
+fn entry<K: Ord, V>(map: &RwLock<BTreeMap<K, Arc<V>>>, key: K, new: impl FnOnce() -> V) -> Arc<V> {
+    if let Some(found) = map.read().unwrap_or_else(PoisonError::into_inner).get(&key) {
+        return Arc::clone(found);
+    }
+    let mut map = map.write().unwrap_or_else(PoisonError::into_inner);
+    Arc::clone(map.entry(key).or_insert_with(|| Arc::new(new())))
+}
+
+/// A client may send any method, so only known ones are named.
+fn method_word(method: &Method) -> &'static str {
+    match *method {
+        Method::GET => "GET",
+        Method::HEAD => "HEAD",
+        Method::POST => "POST",
+        Method::PUT => "PUT",
+        Method::PATCH => "PATCH",
+        Method::DELETE => "DELETE",
+        Method::OPTIONS => "OPTIONS",
+        _ => "other",
     }
 }
 
@@ -67,18 +97,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn requests_are_counted_by_route_and_status() {
+    fn requests_are_counted_by_method_endpoint_and_status() {
         let counts = RequestCounts::default();
-        counts.add("mcp", StatusCode::OK, Duration::from_millis(7));
-        counts.add("mcp", StatusCode::OK, Duration::from_secs(20));
-        counts.add("other", StatusCode::NOT_FOUND, Duration::ZERO);
+        let add = |method: &str, endpoint, status, ms| {
+            let method = Method::from_bytes(method.as_bytes()).expect("a method");
+            counts.add(&method, endpoint, status, Duration::from_millis(ms));
+        };
+        add("POST", "mcp", StatusCode::OK, 7);
+        add("POST", "mcp", StatusCode::OK, 20_000);
+        add("POST", "mcp", StatusCode::NOT_FOUND, 0);
+        add("SMUGGLE", "other", StatusCode::NOT_FOUND, 0);
         let text = counts.write();
         for line in [
-            "http_requests_total{route=\"mcp\",status=\"200\"} 2",
-            "http_requests_total{route=\"other\",status=\"404\"} 1",
-            "http_request_duration_seconds_bucket{route=\"mcp\",status=\"200\",le=\"0.005\"} 0",
-            "http_request_duration_seconds_bucket{route=\"mcp\",status=\"200\",le=\"0.01\"} 1",
-            "http_request_duration_seconds_bucket{route=\"mcp\",status=\"200\",le=\"+Inf\"} 2",
+            "http_requests_total{method=\"POST\",endpoint=\"mcp\",status=\"200\"} 2",
+            "http_requests_total{method=\"POST\",endpoint=\"mcp\",status=\"404\"} 1",
+            "http_requests_total{method=\"other\",endpoint=\"other\",status=\"404\"} 1",
+            "http_request_duration_seconds_bucket{method=\"POST\",endpoint=\"mcp\",le=\"0.01\"} 2",
+            "http_request_duration_seconds_count{method=\"POST\",endpoint=\"mcp\"} 3",
         ] {
             assert!(text.lines().any(|other| other == line), "{line} in {text}");
         }

@@ -259,6 +259,10 @@ impl LiveTokens {
         LiveTokens { file, known: Mutex::default() }
     }
 
+    pub(crate) fn file(&self) -> &TokenFile {
+        &self.file
+    }
+
     /// Returns the valid tokens. A file that cannot be read has none.
     pub(crate) fn list(&self) -> Arc<Vec<TokenRecord>> {
         let paths = [self.file.first_path(), self.file.list_path()];

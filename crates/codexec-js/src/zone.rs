@@ -34,7 +34,7 @@ fn offset_in(data: &[u8], at: i64) -> Option<i32> {
             let rule = std::str::from_utf8(footer).ok()?.trim_matches('\n');
             match rule {
                 "" => offset_of(*kinds.last()?),
-                rule => Rule::parse(rule)?.offset_at(at),
+                rule => ZoneRule::parse(rule)?.offset_at(at),
             }
         }
     }
@@ -80,7 +80,7 @@ impl Counts {
 }
 
 /// A rule such as `CET-1CEST,M3.5.0,M10.5.0/3`.
-struct Rule {
+struct ZoneRule {
     standard: i32,
     summer: Option<Summer>,
 }
@@ -109,13 +109,13 @@ enum RuleDay {
     },
 }
 
-impl Rule {
-    fn parse(text: &str) -> Option<Rule> {
+impl ZoneRule {
+    fn parse(text: &str) -> Option<ZoneRule> {
         let rest = skip_name(text)?;
         let (standard, rest) = parse_time(rest)?;
         let standard = -standard;
         if rest.is_empty() {
-            return Some(Rule { standard, summer: None });
+            return Some(ZoneRule { standard, summer: None });
         }
         let rest = skip_name(rest)?;
         let (offset, rest) = match rest.starts_with(',') {
@@ -124,7 +124,7 @@ impl Rule {
         };
         let (start, end) = rest.strip_prefix(',')?.split_once(',')?;
         let (start, end) = (Change::parse(start)?, Change::parse(end)?);
-        Some(Rule { standard, summer: Some(Summer { offset, start, end }) })
+        Some(ZoneRule { standard, summer: Some(Summer { offset, start, end }) })
     }
 
     fn offset_at(&self, at: i64) -> Option<i32> {

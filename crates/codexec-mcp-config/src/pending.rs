@@ -55,6 +55,11 @@ impl ProjectServers {
 }
 
 impl PendingEntry {
+    /// Returns a hash of everything in the entry, and of the files that it refers to.
+    pub fn fingerprint(&self) -> &str {
+        &self.fingerprint
+    }
+
     /// Returns `None` for an entry from a file that only the user writes.
     ///
     /// THREAT[CFG-6]: a file that came with a project, or that a guest may have written, starts

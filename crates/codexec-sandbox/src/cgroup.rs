@@ -1,16 +1,18 @@
 //! THREAT[RES-2]: limits on a whole process tree, where the kernel offers them: cgroup v2, v1, or
 //! a hybrid of both. All of this runs in the host, never in a guest's process.
 
+mod counters;
 mod gauge;
 mod hierarchy;
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use counters::GroupCounters;
 pub use gauge::MemoryGauge;
 pub use hierarchy::CgroupsUnavailable;
 use hierarchy::{CgroupVersion, Hierarchy};
@@ -26,6 +28,7 @@ pub struct SlotCgroup {
     base: Arc<CgroupPool>,
     number: u32,
     gauge: MemoryGauge,
+    counters: GroupCounters,
 }
 
 #[derive(Debug)]
@@ -65,7 +68,10 @@ impl Cgroups {
         let made = || self.0.made.fetch_add(1, Ordering::Relaxed);
         let number = self.0.take_free().unwrap_or_else(made);
         match self.0.prepare(number, memory_bytes, processes) {
-            Ok(gauge) => Ok(SlotCgroup { base: Arc::clone(&self.0), number, gauge }),
+            Ok(gauge) => {
+                let counters = GroupCounters::open(&self.0.hierarchy, number);
+                Ok(SlotCgroup { base: Arc::clone(&self.0), number, gauge, counters })
+            }
             Err(error) => {
                 self.0.free().push(number);
                 Err(error)
@@ -91,12 +97,12 @@ impl SlotCgroup {
 
     /// Counts how often the OOM killer has killed a process of this cgroup.
     pub fn oom_kills(&self) -> u64 {
-        number_after("oom_kill ", &self.base.hierarchy.oom_file(self.number))
+        self.counters.oom_kills()
     }
 
     /// Counts how often a fork failed because of the limit on processes and threads.
     pub fn refused_processes(&self) -> u64 {
-        number_after("max ", &self.base.hierarchy.pids_file(self.number))
+        self.counters.refused_processes()
     }
 
     /// Returns a gauge of the cgroup's memory. A gauge that outlives its [`SlotCgroup`] reads the
@@ -107,13 +113,11 @@ impl SlotCgroup {
 
     /// Returns the peak memory since the last [`SlotCgroup::reset_peak`], if the kernel reports it.
     pub fn peak_memory_bytes(&self) -> Option<u64> {
-        fs::read_to_string(self.base.hierarchy.peak_file(self.number)?).ok()?.trim().parse().ok()
+        self.counters.peak_memory_bytes()
     }
 
     pub fn reset_peak(&self) {
-        if let Some(file) = self.base.hierarchy.peak_file(self.number) {
-            let _ = fs::write(file, "0");
-        }
+        self.counters.reset_peak();
     }
 
     fn directories(&self) -> impl Iterator<Item = PathBuf> {
@@ -177,17 +181,6 @@ impl Drop for CgroupPool {
     fn drop(&mut self) {
         self.remove();
     }
-}
-
-/// Returns the number after `word` at the start of a line, or 0. This runs after every cell, so the
-/// whole file is read with one system call.
-fn number_after(word: &str, file: &Path) -> u64 {
-    let mut buffer = [0; 8192];
-    let read = fs::File::open(file).and_then(|mut file| file.read(&mut buffer));
-    let text = buffer.get(..read.unwrap_or_default()).unwrap_or_default();
-    let text = std::str::from_utf8(text).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix(word));
-    line.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
 }
 
 fn write(file: &Path, value: &str) -> io::Result<()> {

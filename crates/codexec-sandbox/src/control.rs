@@ -228,7 +228,11 @@ pub fn send(
 pub fn receive<T: DeserializeOwned>(
     socket: BorrowedFd<'_>,
 ) -> io::Result<Option<(T, Vec<OwnedFd>)>> {
-    let mut bytes = vec![0; MAX_PACKET_BYTES];
+    let length = next_length(socket)?;
+    if length > MAX_PACKET_BYTES {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut bytes = vec![0; length];
     let mut control = cmsg_space!([RawFd; MAX_FDS]);
     let (length, fds) = loop {
         let mut iov = [IoSliceMut::new(&mut bytes)];
@@ -252,6 +256,19 @@ pub fn receive<T: DeserializeOwned>(
     }
     let message = serde_json::from_slice(bytes.get(..length).unwrap_or_default())?;
     Ok(Some((message, fds)))
+}
+
+/// Returns the length of the next message, which stays in the socket. Most messages are short, and
+/// clearing a buffer for the longest takes longer than asking.
+fn next_length(socket: BorrowedFd<'_>) -> io::Result<usize> {
+    let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_TRUNC;
+    loop {
+        match recvmsg::<()>(socket.as_raw_fd(), &mut [], None, flags) {
+            Ok(message) => return Ok(message.bytes),
+            Err(nix::Error::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 impl ToKeeper {

@@ -18,7 +18,7 @@ pub struct WorkerEntry {
 impl WorkerEntry {
     /// Returns `None` if there is no seccomp filter for this architecture.
     pub fn new(launch: &Launch) -> Option<WorkerEntry> {
-        let has_rootfs = launch.room.is_some();
+        let has_rootfs = launch.rootfs.is_some();
         let profile = if has_rootfs { Profile::Programs } else { Profile::Interpreter };
         let filter = seccomp::to_bytes(&seccomp::compile(profile)?);
         Some(WorkerEntry {

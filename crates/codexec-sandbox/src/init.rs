@@ -91,7 +91,7 @@ fn confine(
     // Dumpable only until below, so that we own our /proc files and can write the id maps.
     let mapped = prctl::set_dumpable(true).and_then(|()| map_user(1000, 1000));
     require(Layer::User, "map the user", mapped)?;
-    let rootfs = launch.room.as_ref();
+    let rootfs = launch.rootfs.as_ref();
     let rootfs = rootfs.ok_or_else(|| LayerError::new(Layer::Root, "no rootfs in the plan", 0))?;
     require(Layer::Root, "mount the workspace", mount_workspace(rootfs))?;
     require(Layer::Root, "attach the mounts", attach(&program.mounts, mounts))?;

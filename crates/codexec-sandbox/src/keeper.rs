@@ -42,7 +42,7 @@ fn serve_host(socket: &OwnedFd) -> io::Result<ProcessRole> {
     let Some((ToKeeper::Build(launch), _)) = receive(socket.as_fd())? else {
         return Ok(ProcessRole::Finished);
     };
-    let built = if launch.room.is_some() {
+    let built = if launch.rootfs.is_some() {
         shared_layers::isolate_slot(&launch)
     } else {
         shared_layers::confine_keeper(&launch)

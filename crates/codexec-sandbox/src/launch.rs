@@ -12,7 +12,7 @@ pub struct Launch {
     pub hostname: String,
     pub rlimits: Rlimits,
     /// The rootfs; `None` for a guest without files and processes, in an empty root.
-    pub room: Option<Rootfs>,
+    pub rootfs: Option<Rootfs>,
     /// The layers that the settings lower by name. Each is still tried.
     pub lowered: Vec<Layer>,
     /// The limit on private memory per process, if no cgroup bounds all processes together. Shared
@@ -68,8 +68,8 @@ impl Launch {
     }
 
     /// Plans the sandbox of programs in a rootfs.
-    pub fn for_programs(room: Rootfs, rlimits: Rlimits, lowered: Vec<Layer>) -> Launch {
-        Launch::new(rlimits, Some(room), lowered)
+    pub fn for_programs(rootfs: Rootfs, rlimits: Rlimits, lowered: Vec<Layer>) -> Launch {
+        Launch::new(rlimits, Some(rootfs), lowered)
     }
 
     /// Limits memory per process, for a host without cgroups. The limit is generous because
@@ -78,9 +78,9 @@ impl Launch {
         Launch { data_bytes: Some(2 * memory_bytes + (2 << 30)), ..self }
     }
 
-    fn new(rlimits: Rlimits, room: Option<Rootfs>, lowered: Vec<Layer>) -> Launch {
+    fn new(rlimits: Rlimits, rootfs: Option<Rootfs>, lowered: Vec<Layer>) -> Launch {
         let hostname = HOSTNAME.to_owned();
-        Launch { uid: UID, hostname, rlimits, room, lowered, data_bytes: None }
+        Launch { uid: UID, hostname, rlimits, rootfs, lowered, data_bytes: None }
     }
 }
 

@@ -59,4 +59,5 @@ pub use layer::{Layer, LayerError, MissingLayer, Posture};
 pub use mounter::{MountRequest, Mounter, serve_mounter};
 pub use probe::{EscapeAttempt, probe_guest};
 pub use program_query::query_program;
+pub use sys::share_heaps;
 pub use zygote::serve_zygote;

@@ -69,7 +69,7 @@ fn serve_host(control: &OwnedFd) -> io::Result<Option<OwnedFd>> {
 }
 
 fn enter(launch: &Launch) -> FromZygote {
-    let Some(rootfs) = &launch.room else { return FromZygote::Entered { missing: Vec::new() } };
+    let Some(rootfs) = &launch.rootfs else { return FromZygote::Entered { missing: Vec::new() } };
     match shared_layers::enter_rootfs(launch, rootfs) {
         Ok(missing) => FromZygote::Entered { missing },
         Err(broken) => FromZygote::Broken(broken),

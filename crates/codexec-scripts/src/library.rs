@@ -6,7 +6,7 @@ use std::{
 };
 
 use codexec_schema::Checker;
-use codexec_types::{Json, Language};
+use codexec_types::{Identity, Json, Language};
 use serde_json::Value;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
@@ -70,6 +70,8 @@ pub struct SavedScript {
 pub struct ScriptFilter {
     pub language: Option<Language>,
     pub tag: Option<String>,
+    /// Only scripts that this identity saved.
+    pub owner: Option<Identity>,
     pub offset: usize,
     pub limit: usize,
 }
@@ -210,6 +212,7 @@ impl Library {
             let tag = filter.tag.map(|tag| tag.to_lowercase());
             let is_match = |meta: &ScriptMeta| {
                 filter.language.is_none_or(|language| meta.language == language)
+                    && filter.owner.as_ref().is_none_or(|owner| meta.is_saved_by(owner))
                     && tag.as_ref().is_none_or(|tag| {
                         meta.tags.iter().any(|known| known.to_lowercase() == *tag)
                     })

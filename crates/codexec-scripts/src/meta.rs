@@ -2,7 +2,9 @@
 
 use std::time::SystemTime;
 
-use codexec_types::{Language, PackageName, Principal, format_rfc3339, is_hidden, parse_time};
+use codexec_types::{
+    Identity, Language, PackageName, Principal, format_rfc3339, is_hidden, parse_time,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -73,6 +75,12 @@ pub(crate) struct MetadataFile {
 }
 
 impl ScriptMeta {
+    /// True if this identity saved the version. Code that was edited by hand is the local user's.
+    pub fn is_saved_by(&self, identity: &Identity) -> bool {
+        let saver = self.saved_by.as_ref().map_or(&Identity::LocalUser, Principal::identity);
+        saver == identity
+    }
+
     /// Returns a copy without hidden characters, for people and models.
     ///
     /// THREAT[SCR-3]: a description is untrusted. The file keeps it unchanged, but hidden

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
 
 use codexec_functions::OwnFunction;
@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use crate::allowance::Allowance;
 use crate::denial::{self, RequestWords};
 use crate::discovery::{
-    DiscoveryContext, DiscoveryRules, FinishedCall, SearchWords, explain_denied, name_call,
+    DiscoveryContext, DiscoveryRules, ReportedCall, SearchWords, explain_denied, name_call,
 };
 use crate::outer_execution::SessionScope;
 use crate::own::OwnFunctionError;
@@ -40,10 +40,12 @@ pub(crate) struct Answers<'a> {
     replayed: Option<Arc<Replay>>,
     words: RequestWords,
     calls: AtomicU32,
+    received_bytes: AtomicU64,
     recorded: Mutex<Option<RecordedCell>>,
     /// Serializes the own functions that run no code.
     own_function_lock: Semaphore,
     allowance: Arc<Allowance>,
+    begun: Instant,
 }
 
 impl<'a> Answers<'a> {
@@ -70,12 +72,14 @@ impl<'a> Answers<'a> {
             replayed,
             words: RequestWords::default(),
             calls: AtomicU32::new(0),
+            received_bytes: AtomicU64::new(0),
             recorded: Mutex::new(recorded),
             own_function_lock: Semaphore::new(1),
             allowance: client
                 .outer
                 .as_ref()
                 .map_or_else(Arc::default, |outer| Arc::clone(&outer.allowance)),
+            begun: Instant::now(),
         }
     }
 
@@ -111,6 +115,11 @@ impl<'a> Answers<'a> {
     /// Returns what the answers to searches left out, one sentence each.
     pub(crate) fn take_discovery_notes(&self) -> Vec<String> {
         self.gateway.take_notes()
+    }
+
+    /// Returns the length of all results of tools so far.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        self.received_bytes.load(Ordering::Relaxed)
     }
 
     /// Returns the client, making requests from inside the execution.
@@ -183,6 +192,7 @@ impl<'a> Answers<'a> {
             client: self.client,
             language: self.admitted.language(),
             reach: self.admitted.reach(),
+            after: self.begun.elapsed(),
         };
         let number = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         discovery.answer(by, &self.gateway, (ask, words), number).await
@@ -203,7 +213,7 @@ impl<'a> Answers<'a> {
         let (execution, client) = (self.id.clone(), self.client.name());
         let duration = begun.elapsed();
         rules
-            .report_call(|| FinishedCall { execution, client, server, tool, error, duration })
+            .report_call(|| ReportedCall { execution, client, server, tool, error, duration })
             .await;
         result
     }
@@ -224,19 +234,20 @@ impl<'a> Answers<'a> {
             Ok(()) => MAX_RECORDED_ARGS,
             Err(_) => 0,
         };
-        let call = CallStart { server, tool, args, kept_bytes };
+        let after = self.begun.elapsed();
+        let call = CallStart { server, tool, args, kept_bytes, after };
         if let Err(error) = self.store.begin_call(self.id, number, &call).await {
             let message = format!("the call was not made, because it cannot be recorded: {error}");
             return Err(CallError::new(CallCode::UpstreamError, message));
         }
         let begun = Instant::now();
         let result = self.ask_gateway(ask).await;
+        let result_bytes = result.as_ref().map_or(0, |json| json.text().len() as u64);
+        self.received_bytes.fetch_add(result_bytes, Ordering::Relaxed);
         let end = CallEnd {
             error: result.as_ref().err().map(|error| (call_code_name(error.code), &*error.message)),
             duration: begun.elapsed(),
-            // A session keeps the results it needs itself.
-            result: None,
-            result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
+            result_bytes,
         };
         self.store.finish_call(self.id, number, end).await;
         result

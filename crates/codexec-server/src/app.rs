@@ -5,11 +5,16 @@ use codexec_exec::Workers;
 use codexec_exec::packages::Packages;
 use codexec_gateway::{Gateway, ServerHealth};
 use codexec_scripts::Library;
-use codexec_types::ToolFilter;
+use codexec_telemetry::Tracer;
+use codexec_types::{Identity, Language, ToolFilter};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{Connection, LiveSettings, OpenSessions, Records, SessionSettings};
+use crate::metrics::ExecutionCounts;
+use crate::{
+    Connection, ExecuteError, LiveSettings, OpenSessions, Records, RunningExecutions,
+    SessionSettings,
+};
 
 /// The parts of the server. One per process; what belongs to one client is in its
 /// [`Connection`](crate::Connection).
@@ -21,8 +26,13 @@ pub struct App {
     pub sessions: OpenSessions,
     pub scripts: Library,
     pub packages: Packages,
+    /// What runs now.
+    pub running: RunningExecutions,
     pub(crate) stopping: CancellationToken,
     pub(crate) executions: TaskTracker,
+    pub(crate) execution_counts: ExecutionCounts,
+    /// Records a span for each request and execution.
+    pub tracer: Tracer,
 }
 
 /// Timeout for executions to end when the server stops.
@@ -42,6 +52,7 @@ impl App {
         App {
             live_settings: LiveSettings::default(),
             packages: Packages::new(&workers),
+            running: RunningExecutions::default(),
             workers,
             gateway,
             records,
@@ -49,7 +60,23 @@ impl App {
             scripts,
             stopping,
             executions,
+            execution_counts: ExecutionCounts::default(),
+            tracer: Tracer::default(),
         }
+    }
+
+    /// Fails if an execution would find neither a worker nor a place in the queue, so that an edge
+    /// can refuse it before anything is done for it. A language that is known is counted.
+    pub fn check_queue(
+        &self,
+        identity: &Identity,
+        language: Option<Language>,
+    ) -> Result<(), ExecuteError> {
+        let checked = self.workers.check_queue(identity);
+        if let (Err(_), Some(language)) = (&checked, language) {
+            drop(self.execution_counts.begin(language));
+        }
+        Ok(checked?)
     }
 
     /// Waits for the running executions, but not longer than `grace`.

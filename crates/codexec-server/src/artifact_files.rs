@@ -17,7 +17,7 @@ const MAX_FILES: usize = 1_000;
 const MAX_DEPTH: usize = 32;
 
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ArtifactError {
+pub enum ArtifactError {
     #[error("there is no such file")]
     Missing,
     #[error("it has {bytes} bytes; at most {MAX_BYTES} are read")]
@@ -28,9 +28,9 @@ pub(crate) enum ArtifactError {
 
 /// A file below the folder: its relative path, and its length.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct ArtifactFile {
-    pub(crate) path: PathBuf,
-    pub(crate) bytes: u64,
+pub struct ArtifactFile {
+    pub path: PathBuf,
+    pub bytes: u64,
 }
 
 /// Reads one file, given the names of its directories and its own. No symlink is followed.

@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use codexec_gateway::Caller;
 use codexec_store::ReadScope;
+use codexec_telemetry::TraceContext;
 use codexec_types::{FileChanges, Grant, Identity, OuterLimits, Principal, RequestOrigin};
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use crate::outer_execution::{MAX_DEPTH, OuterExecution, SessionScope};
-use crate::{Connection, ExecuteError, LiveStreams, Progress, TextBudget};
+use crate::{Connection, ExecuteError, ExecutionEvent, LiveStreams, Progress, TextBudget};
 
 /// The client of a request, with the means to cancel it and to follow its progress.
 #[derive(Clone)]
@@ -25,6 +26,10 @@ pub struct Client {
     pub cancel: CancellationToken,
     pub progress: watch::Sender<Progress>,
     pub streams: LiveStreams,
+    /// Receives the events of the execution that the request starts.
+    pub watcher: Option<mpsc::Sender<ExecutionEvent>>,
+    /// The span that the request belongs to.
+    pub trace: Option<TraceContext>,
     /// The execution whose code makes the request, if code makes it.
     pub(crate) outer: Option<OuterExecution>,
 }
@@ -39,6 +44,8 @@ impl Client {
             cancel: CancellationToken::new(),
             progress: watch::Sender::new(Progress::default()),
             streams: LiveStreams::default(),
+            watcher: None,
+            trace: None,
             outer: None,
         }
     }
@@ -136,11 +143,14 @@ impl Client {
     }
 
     /// Returns the same client for requests from inside an execution. They are cancelled with it.
-    pub(crate) fn nested_in(&self, outer: OuterExecution) -> Client {
+    pub(crate) fn nested_in(&self, outer: OuterExecution, trace: Option<TraceContext>) -> Client {
         Client {
+            trace,
+            caller: self.caller.clone().in_trace(trace),
             cancel: self.cancel.child_token(),
             progress: watch::Sender::new(Progress::default()),
             streams: LiveStreams::default(),
+            watcher: None,
             outer: Some(outer),
             ..self.clone()
         }

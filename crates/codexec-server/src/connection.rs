@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use codexec_store::ReadScope;
-use codexec_types::{Policy, Principal};
+use codexec_types::{Identity, Policy, Principal};
 use tokio_util::sync::CancellationToken;
 
 use crate::discovery::DiscoveryRateLimit;
@@ -96,6 +96,11 @@ impl Connection {
         self.scope.as_ref().is_some_and(TokenScope::is_read_only)
     }
 
+    /// True if no scope narrows what the client may do.
+    pub fn is_unrestricted(&self) -> bool {
+        self.scope.as_ref().is_none_or(|scope| *scope == TokenScope::all())
+    }
+
     /// True if the client may know of this MCP server.
     pub fn sees_server(&self, server: &str) -> bool {
         self.sees_settings() || self.policy().tools.allows_server(server)
@@ -104,6 +109,11 @@ impl Connection {
     /// True if the client may know about the user's settings: their servers and their problems.
     pub fn sees_settings(&self) -> bool {
         self.scope.as_ref().is_none_or(TokenScope::reads_everyone)
+    }
+
+    /// Returns the identity whose scripts the client may use, or `None` if it may use all.
+    pub fn script_owner(&self) -> Option<&Identity> {
+        (!self.sees_settings()).then(|| self.principal.identity())
     }
 
     /// Returns how much of a long text the client gets.

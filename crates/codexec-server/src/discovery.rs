@@ -15,7 +15,7 @@ use codexec_types::{Ask, CallCode, CallError, ExecutionId, Json, Language, Reach
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
 
-pub use self::calls::FinishedCall;
+pub use self::calls::ReportedCall;
 pub(crate) use self::calls::name_call;
 pub(crate) use self::rate_limit::DiscoveryRateLimit;
 use crate::{Client, Connection};
@@ -42,7 +42,7 @@ pub type RequestObserver<T> = Arc<dyn Fn(T) -> BoxFuture<'static, ()> + Send + S
 #[derive(Clone, Default)]
 pub struct RequestObservers {
     pub discovery: Option<RequestObserver<FinishedDiscovery>>,
-    pub call: Option<RequestObserver<FinishedCall>>,
+    pub call: Option<RequestObserver<ReportedCall>>,
 }
 
 /// A discovery that was answered or refused.
@@ -68,6 +68,8 @@ pub(crate) struct DiscoveryContext<'a> {
     pub(crate) client: &'a Client,
     pub(crate) language: Language,
     pub(crate) reach: &'a Reach,
+    /// The time since the start of the execution.
+    pub(crate) after: Duration,
 }
 
 /// The search words of one discovery, for the record.
@@ -138,8 +140,13 @@ impl DiscoveryRules {
         }
         let args = json!({"searchTerms": words.shortened()}).to_string();
         let kept_bytes = args.len();
-        let call =
-            CallStart { server: DISCOVERY_SERVER, tool: words.function, args: &args, kept_bytes };
+        let call = CallStart {
+            server: DISCOVERY_SERVER,
+            tool: words.function,
+            args: &args,
+            kept_bytes,
+            after: by.after,
+        };
         if let Err(error) = by.store.begin_call(by.id, number, &call).await {
             let message =
                 format!("the search was not made, because it cannot be recorded: {error}");
@@ -154,7 +161,6 @@ impl DiscoveryRules {
         let end = CallEnd {
             error: error.map(|error| (crate::answers::call_code_name(error.code), &*error.message)),
             duration: begun.elapsed(),
-            result: None,
             result_bytes: result.as_ref().map_or(0, |json| json.text().len() as u64),
         };
         by.store.finish_call(by.id, number, end).await;

@@ -1,3 +1,5 @@
+use std::time::Duration;
+
 use codexec_exec::ExecError;
 use codexec_store::StoreError;
 use codexec_types::PolicyRefusal;
@@ -25,6 +27,31 @@ pub enum ExecuteError {
 }
 
 impl ExecuteError {
+    /// Names an ended session by the handle that the client gave: a client that uses names can send
+    /// its code again, and has no `start_session`.
+    pub(crate) fn with_session_handle(self, handle: &str) -> ExecuteError {
+        match self {
+            ExecuteError::Session(SessionError::Ended { id, reason }) if id.as_str() != handle => {
+                SessionError::EndedUnseen { name: handle.to_owned(), reason }.into()
+            }
+            error => error,
+        }
+    }
+
+    /// Returns how long to wait before the same request may succeed, if waiting helps.
+    pub fn retry_after(&self) -> Option<Duration> {
+        match self {
+            ExecuteError::Exec(ExecError::Busy { retry_after, .. }) => Some(*retry_after),
+            ExecuteError::Exec(_)
+            | ExecuteError::Refused(_)
+            | ExecuteError::WorkingDir(_)
+            | ExecuteError::Store(_)
+            | ExecuteError::Session(_)
+            | ExecuteError::TooDeep
+            | ExecuteError::NoRandomness => None,
+        }
+    }
+
     /// Returns a stable code for clients and metrics.
     pub fn code(&self) -> &'static str {
         match self {

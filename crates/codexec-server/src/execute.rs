@@ -4,9 +4,11 @@ use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::{GuestStdin, QueueTicket, Usage};
 use codexec_store::ExecutionStart;
+use codexec_telemetry::{Span, SpanKind};
 use codexec_types::{
     Admitted, ExecutionId, FileChanges, GuestOutput, Language, Limit, Limits, Outcome, SessionId,
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::answers::Answers;
 use crate::execution_packages::ExecutionPackages;
@@ -14,7 +16,10 @@ use crate::guest_run::{GuestRun, RunResults};
 use crate::language_guess::name_other_language;
 use crate::outer_execution::{OuterExecution, SessionScope};
 use crate::sessions::{OpenSession, SessionLease};
-use crate::{App, Client, ExecuteError, ExecutionRequest, Images, SessionError, hints};
+use crate::{
+    App, Client, ExecuteError, ExecutionRequest, Images, RunningExecution, SessionError,
+    coarse_status, hints,
+};
 
 /// A finished execution.
 #[derive(Clone, Debug)]
@@ -47,38 +52,68 @@ pub struct FinishedExecution {
     pub discovery_notes: Vec<String>,
 }
 
+impl FinishedExecution {
+    /// Returns the length of what the code wrote and returned.
+    fn reply_bytes(&self) -> u64 {
+        let value = match &self.outcome {
+            Outcome::Returned(value) => value.text().len(),
+            Outcome::Threw(thrown) => thrown.message.len(),
+            Outcome::Exited { .. }
+            | Outcome::Stopped(_)
+            | Outcome::Crashed(_)
+            | Outcome::Cancelled => 0,
+        };
+        (self.output.text().len() + value) as u64
+    }
+}
+
 impl App {
     /// Runs code and records the execution. Call it in its own task: a client that disconnects
     /// cancels by token, never by drop, so that every execution that was begun is also finished.
     #[tracing::instrument(skip_all, fields(language = %request.language))]
     pub async fn execute(
         &self,
-        mut request: ExecutionRequest,
+        request: ExecutionRequest,
         client: &Client,
     ) -> Result<FinishedExecution, ExecuteError> {
-        let _counted = self.executions.token();
+        let _tracked = self.executions.token();
+        let mut counted = self.execution_counts.begin(request.language);
+        let mut span = self.tracer.start(SpanKind::Internal, "execution", client.trace);
+        span.set("codexec.language", request.language.name());
+        let (execution, received_bytes) = self.execute_in(&mut span, request, client).await?;
+        if let Some(code) = execution.outcome.code() {
+            span.fail(code);
+        }
+        counted.finish(&execution.outcome, received_bytes, execution.reply_bytes());
+        Ok(execution)
+    }
+
+    /// Returns the execution, and how many bytes its code got from tools.
+    async fn execute_in(
+        &self,
+        span: &mut Span,
+        mut request: ExecutionRequest,
+        client: &Client,
+    ) -> Result<(FinishedExecution, u64), ExecuteError> {
         // First of all, so that a busy server refuses at once.
-        let ticket = self.take_ticket_for(&request)?;
-        let (session, script) = (request.session.take(), request.script.take());
+        let place = self.take_place(&mut request, client)?;
+        let script = request.script.take();
         let (discovery, replayed) = (request.discovery.take(), request.replayed.take());
         let words = request.words;
         let admitted = self.admit(request, client).await?;
+        let working_dir = place.working_dir(&admitted);
+        let session = place.session().map(|session| session.id.clone());
         // A session runs one execution at a time; waiting for it does not count as running time.
-        let lease = match &session {
-            Some(session) => Some(lease_session(session, client).await?),
-            None => None,
-        };
-        let working_dir = working_dir_of(session.as_deref(), &admitted);
-        let session = session.map(|session| session.id.clone());
+        let start = place.lease(client).await?;
         let id = new_id()?;
         let _guard = client.delay_end();
-        let begun = Instant::now();
+        let (begun, started) = (Instant::now(), SystemTime::now());
         // Recorded before the start, so that a crash of the server leaves a trace.
         let store = self.records.store().await?;
         let begin = ExecutionStart {
             id: &id,
             admitted: &admitted,
-            started: SystemTime::now(),
+            started,
             session: session.as_ref(),
             script: script.as_ref().map(|(name, version)| (name.as_str(), *version)),
             context: &client.context,
@@ -90,39 +125,53 @@ impl App {
         let packages = Arc::new(ExecutionPackages::new(admitted.language(), packages));
         let scope = SessionScope::of(session.as_ref(), &id);
         let shared = (discovery, Arc::clone(&packages));
-        let nested = client.nested_in(OuterExecution::new(client, &admitted, begun, scope, shared));
+        let outer = OuterExecution::new(client, &admitted, begun, scope, shared);
+        let nested = client.nested_in(outer, span.context());
+        span.set("codexec.execution.id", id.as_str());
         let answers = Answers::new(self, store, &id, &admitted, &nested, replayed);
         let answers = answers.with_words(words);
-        let stdin = client.streams.take_stdin();
-        let driven = match self.start(&admitted, (lease, ticket, stdin), &nested, &id).await {
+        let about = RunningExecution {
+            id: id.clone(),
+            principal: client.principal(),
+            language: admitted.language(),
+            session: session.clone(),
+            started,
+        };
+        let mut watched = self.running.add(about, nested.cancel.clone(), client.watcher.clone());
+        let driven = match self.start(&admitted, start, (client, &nested.cancel), &id).await {
             Ok(Some(mut guest)) => {
                 packages.set_package_mounter(guest.package_mounter());
-                Ok(self.run_to_end(guest, &answers, client, &id, &mut results).await)
+                Ok(self.run_to_end(guest, &answers, client, &mut watched, &mut results).await)
             }
             Ok(None) => Ok(Outcome::Cancelled),
             Err(error) => Err(error),
         };
         let driven = driven.map(|outcome| name_other_language(outcome, &admitted));
+        if let Ok(outcome) = &driven {
+            watched.set_end(coarse_status(outcome));
+        }
         packages.remove().await;
         client.note_nested_changes(working_dir.as_deref(), &results.changes);
         let duration = begun.elapsed();
         client.spend_allowance(results.recorded_bytes(&driven));
         // An execution that cannot be recorded is an error, even if the code ran.
         store.finish(&id, results.finish(&driven, duration)).await?;
+        let received_bytes = answers.received_bytes();
         let mut execution = results.into_execution((id, session), &admitted, driven?, duration);
         execution.working_dir = working_dir;
         execution.hint = hints::find_hint(&execution, &admitted, words);
-        Ok(execution)
+        Ok((execution, received_bytes))
     }
 
-    /// Returns a ticket for a new worker, or `None` for a session, which has its worker.
-    fn take_ticket_for(
+    /// Takes a ticket for a new worker, unless the request is for a session, which has its worker.
+    fn take_place(
         &self,
-        request: &ExecutionRequest,
-    ) -> Result<Option<QueueTicket>, ExecuteError> {
-        match request.session {
-            Some(_) => Ok(None),
-            None => Ok(Some(self.workers.take_ticket()?)),
+        request: &mut ExecutionRequest,
+        client: &Client,
+    ) -> Result<GuestPlace, ExecuteError> {
+        match request.session.take() {
+            Some(session) => Ok(GuestPlace::Session(session)),
+            None => Ok(GuestPlace::NewWorker(self.workers.take_ticket(client.identity())?)),
         }
     }
 
@@ -145,33 +194,68 @@ impl App {
     async fn start(
         &self,
         admitted: &Admitted,
-        (lease, ticket, stdin): (Option<SessionLease>, Option<QueueTicket>, Option<GuestStdin>),
-        nested: &Client,
+        start: GuestStart,
+        (client, cancel): (&Client, &CancellationToken),
         id: &ExecutionId,
     ) -> Result<Option<GuestRun>, ExecuteError> {
-        match lease {
-            Some(mut lease) => {
+        match start {
+            GuestStart::Session(mut lease) => {
                 let number = lease.number;
                 lease.run.refresh_directory(self.records.artifacts_folder(id)).await;
-                lease.run.send(admitted, number).map_err(|over| lease.session.ended_error(over))?;
+                if let Err(over) = lease.run.send(admitted, number) {
+                    lease.session.note_end_reported(client);
+                    return Err(lease.session.ended_error(over).into());
+                }
                 Ok(Some(GuestRun::Session(lease)))
             }
-            None => {
+            GuestStart::NewWorker { ticket, stdin } => {
                 let servers = self.servers_in(admitted.reach().named_in_guest());
-                let ticket = ticket.map_or_else(|| self.workers.take_ticket(), Ok)?;
                 let starting = self.workers.start_with_ticket(ticket, admitted, servers, stdin);
-                let run = nested.cancel.run_until_cancelled(starting).await.transpose()?;
+                let run = cancel.run_until_cancelled(starting).await.transpose()?;
                 Ok(run.map(|run| GuestRun::NewWorker(Box::new(run))))
             }
         }
     }
 }
 
-/// Returns the user's directory that the code works in.
-fn working_dir_of(session: Option<&OpenSession>, admitted: &Admitted) -> Option<PathBuf> {
-    match session {
-        Some(session) => session.working_dir.clone(),
-        None => admitted.working_dir().map(|dir| dir.found.path.clone()),
+/// The worker that code will run in.
+enum GuestPlace {
+    Session(Arc<OpenSession>),
+    NewWorker(QueueTicket),
+}
+
+/// The worker that code starts in now.
+enum GuestStart {
+    Session(SessionLease),
+    NewWorker { ticket: QueueTicket, stdin: Option<GuestStdin> },
+}
+
+impl GuestPlace {
+    fn session(&self) -> Option<&OpenSession> {
+        match self {
+            GuestPlace::Session(session) => Some(session),
+            GuestPlace::NewWorker(_) => None,
+        }
+    }
+
+    /// Returns the user's directory that the code works in.
+    fn working_dir(&self, admitted: &Admitted) -> Option<PathBuf> {
+        match self {
+            GuestPlace::Session(session) => session.working_dir.clone(),
+            GuestPlace::NewWorker(_) => admitted.working_dir().map(|dir| dir.found.path.clone()),
+        }
+    }
+
+    /// Waits until the session is free, if the code runs in one.
+    async fn lease(self, client: &Client) -> Result<GuestStart, SessionError> {
+        // Taken also for a session, which has none, so that no nested execution reads it.
+        let stdin = client.streams.take_stdin();
+        match self {
+            GuestPlace::Session(session) => {
+                Ok(GuestStart::Session(lease_session(&session, client).await?))
+            }
+            GuestPlace::NewWorker(ticket) => Ok(GuestStart::NewWorker { ticket, stdin }),
+        }
     }
 }
 

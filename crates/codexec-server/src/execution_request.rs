@@ -58,6 +58,14 @@ impl ExecutionRequest {
         }
     }
 
+    /// Moves what a session's worker is made with, such as its directory, into a request that opens
+    /// the session.
+    pub(crate) fn split_off_session(&mut self) -> ExecutionRequest {
+        let mut opening = ExecutionRequest::new(self.language, String::new());
+        opening.working_dir = self.working_dir.take();
+        opening
+    }
+
     /// Lets the code find these tools by the rules of discovery. No others can be called.
     pub fn discover(&mut self, visible: ToolFilter, rules: DiscoveryRules) {
         self.view = ToolView::Discovery(visible);

@@ -15,6 +15,7 @@ use futures::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 
 use crate::answers::Answers;
+use crate::running_executions::WatchedRun;
 use crate::sessions::SessionLease;
 use crate::{App, Client, ExecuteError, FinishedExecution, Images};
 
@@ -48,18 +49,18 @@ impl App {
         mut guest: GuestRun,
         answers: &Answers<'_>,
         client: &Client,
-        id: &ExecutionId,
+        watched: &mut WatchedRun,
         results: &mut RunResults,
     ) -> Outcome {
         results.posture = guest.run().posture().to_string();
         let closing = guest.closing();
-        let outcome = self.drive(guest.run(), answers, client, &closing, results).await;
+        let outcome = self.drive(guest.run(), answers, (client, &closing), watched, results).await;
         let outcome = results.images.take_from(outcome);
         if let (GuestRun::NewWorker(_), Some(scope)) = (&guest, answers.scope()) {
             let rest = self.sessions.end_opened_by(scope).await;
             answers.client().note_nested_changes(Some(Path::new("/")), &rest);
         }
-        self.collect_results(guest.run(), id, results).await;
+        self.collect_results(guest.run(), watched.id(), results).await;
         results.changes.nested = answers.client().take_nested_changes();
         results.discovery_notes = answers.take_discovery_notes();
         if let GuestRun::Session(lease) = guest {
@@ -77,8 +78,8 @@ impl App {
         &self,
         run: &mut Run,
         answers: &Answers<'_>,
-        client: &Client,
-        closing: &CancellationToken,
+        (client, closing): (&Client, &CancellationToken),
+        watched: &mut WatchedRun,
         results: &mut RunResults,
     ) -> Outcome {
         let mut questions = client.caller.open_questions();
@@ -86,7 +87,7 @@ impl App {
         // Created once: a guest may have thousands of events.
         let broken_off = async {
             tokio::select! {
-                () = client.cancel.cancelled() => {}
+                () = answers.client().cancel.cancelled() => {}
                 () = closing.cancelled() => {}
                 () = client.connection.stopping().cancelled() => {}
                 () = self.stopping.cancelled() => {}
@@ -100,32 +101,26 @@ impl App {
                 event = run.next() => match event {
                     RunEvent::Output { stream, text } => {
                         client.streams.send_output(stream, &text);
+                        watched.tell_output(stream, &text);
                         results.output.push(stream, &text);
                         client.progress.send_modify(|progress| progress.output.push(&text));
                     }
                     RunEvent::Ask { id, ask } => {
                         if ask.is_tool_call() {
+                            watched.tell_call(&ask);
                             client.progress.send_modify(|progress| progress.tool_calls += 1);
                         }
-                        match ask {
-                            Ask::Own { .. } => own_asks.push(answers.answer(id, ask)),
-                            Ask::Tool { .. }
-                            | Ask::Named { .. }
-                            | Ask::Resources { .. }
-                            | Ask::ResourceTemplates { .. }
-                            | Ask::ReadResource { .. }
-                            | Ask::Prompts { .. }
-                            | Ask::Prompt { .. }
-                            | Ask::Servers {}
-                            | Ask::ToolNames { .. }
-                            | Ask::Discover { .. }
-                            | Ask::Search { .. }
-                            | Ask::Schema { .. }
-                            | Ask::Help { .. } => asks.push(answers.answer(id, ask)),
+                        match matches!(ask, Ask::Own { .. }) {
+                            true => own_asks.push(answers.answer(id, ask)),
+                            false => asks.push(answers.answer(id, ask)),
                         }
                     }
-                    RunEvent::Image(image) => results.images.push(image),
+                    RunEvent::Image(image) => {
+                        watched.tell_image(&image);
+                        results.images.push(image);
+                    }
                     RunEvent::Progress(text) => {
+                        watched.tell_progress(&text);
                         client.progress.send_modify(|progress| progress.message = Some(text));
                     }
                     RunEvent::Ended(outcome) => break outcome,
@@ -136,8 +131,11 @@ impl App {
                     0 => run.resume_clock(),
                     _ => run.pause_clock(),
                 },
+                Some(watcher) = watched.next_watcher() => {
+                    watched.add_watcher(watcher, &results.output);
+                }
                 () = &mut broken_off => {
-                    break stop_and_wait(run, (client, closing), results).await;
+                    break stop_and_wait(run, (client, closing), watched, results).await;
                 }
             }
         };
@@ -249,6 +247,7 @@ impl GuestRun {
 async fn stop_and_wait(
     run: &mut Run,
     (client, closing): (&Client, &CancellationToken),
+    watched: &mut WatchedRun,
     results: &mut RunResults,
 ) -> Outcome {
     match closing.is_cancelled() {
@@ -260,6 +259,7 @@ async fn stop_and_wait(
             RunEvent::Ended(outcome) => return outcome,
             RunEvent::Output { stream, text } => {
                 client.streams.send_output(stream, &text);
+                watched.tell_output(stream, &text);
                 results.output.push(stream, &text);
             }
             RunEvent::Ask { .. } | RunEvent::Image(_) | RunEvent::Progress(_) => {}

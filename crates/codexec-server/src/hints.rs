@@ -57,8 +57,13 @@ pub(crate) fn find_hint(
 ) -> Option<String> {
     let said = match &execution.outcome {
         Outcome::Threw(thrown) => thrown.message.as_str(),
-        Outcome::Exited { .. } | Outcome::Returned(_) => tail(execution.output.text()),
-        Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled => return None,
+        Outcome::Exited { .. } => tail(execution.output.text()),
+        Outcome::Returned(_) if is_its_own_text(execution, admitted) => {
+            tail(execution.output.text())
+        }
+        Outcome::Returned(_) | Outcome::Stopped(_) | Outcome::Crashed(_) | Outcome::Cancelled => {
+            return None;
+        }
     };
     // The guest's own library may have said it.
     if said.contains(NO_NETWORK_HERE) {
@@ -68,7 +73,7 @@ pub(crate) fn find_hint(
     if contains_any(said, NO_NETWORK) || (is_node && said.contains(NODE_FETCH_FAILED)) {
         return Some(no_network(execution.language));
     }
-    // A program that has succeeded has dealt with everything else itself.
+    // Code that has succeeded has dealt with everything else itself.
     if matches!(execution.outcome, Outcome::Returned(_)) {
         return None;
     }
@@ -81,6 +86,15 @@ pub(crate) fn find_hint(
     }
     let line = said.lines().rev().find(|line| contains_any(line, NO_FILE))?;
     missing_file(line, execution.working_dir.as_deref(), words)
+}
+
+/// True if the output of code can only be its own words: nothing was given to it that it could have
+/// printed, such as a log in which somebody else found no network.
+fn is_its_own_text(execution: &FinishedExecution, admitted: &Admitted) -> bool {
+    execution.usage.tool_calls == 0
+        && execution.working_dir.is_none()
+        && execution.session.is_none()
+        && admitted.input().text() == "null"
 }
 
 fn no_network(language: Language) -> String {

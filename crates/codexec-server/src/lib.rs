@@ -33,6 +33,7 @@ pub mod own;
 mod progress;
 mod records;
 mod reply;
+mod running_executions;
 mod sessions;
 mod snapshots;
 mod token_scope;
@@ -40,12 +41,13 @@ mod tool_text;
 mod working_dir;
 
 pub use app::App;
+pub use artifact_files::{ArtifactError, ArtifactFile};
 pub use budget::TextBudget;
 pub use client::Client;
 pub use connection::{Connection, ReadAccess};
 pub use denial::RequestWords;
 pub use discovery::{
-    DISCOVERY_SERVER, DiscoveryRules, FinishedCall, FinishedDiscovery, RequestObserver,
+    DISCOVERY_SERVER, DiscoveryRules, FinishedDiscovery, ReportedCall, RequestObserver,
     RequestObservers,
 };
 pub use error::ExecuteError;
@@ -57,13 +59,17 @@ pub use images::Images;
 pub use live_policy::LivePolicy;
 pub use live_settings::LiveSettings;
 pub use live_streams::{LiveStreams, OutputPiece};
-pub use metrics::write_metrics;
+pub use metrics::{MetricKind, MetricsText, write_metrics};
 pub use output_lines::OutputLines;
 pub use progress::Progress;
 pub use records::Records;
 pub use reply::{
     ToolReply, explain_outcome, render_failure, render_notes, render_reply, render_value,
     resource_uri,
+};
+pub use running_executions::{
+    ExecutionChange, ExecutionEvent, RunningExecution, RunningExecutions, Watch, WatchError,
+    coarse_status, last_pieces, watch_channel,
 };
 pub use sessions::{
     ClosedSession, OpenSession, OpenSessions, RecordedCell, SessionError, SessionInfo,

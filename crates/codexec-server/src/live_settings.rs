@@ -1,29 +1,42 @@
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use codexec_mcp_config::{ParsedConfig, ServerApprovals};
 
 /// The state of the server files, which may change while the server runs.
 #[derive(Default)]
 pub struct LiveSettings {
-    problems: Mutex<Vec<String>>,
-    waiting: Mutex<Vec<String>>,
+    files: Mutex<Arc<ParsedConfig>>,
+    approvals: OnceLock<ServerApprovals>,
 }
 
 impl LiveSettings {
-    /// Returns the problems of the files that configure servers, as sentences.
-    pub fn problems(&self) -> Vec<String> {
-        self.problems.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// Returns what the server files say now.
+    pub fn files(&self) -> Arc<ParsedConfig> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn set_problems(&self, problems: Vec<String>) {
-        *self.problems.lock().unwrap_or_else(PoisonError::into_inner) = problems;
+    pub fn set_files(&self, files: ParsedConfig) {
+        *self.files.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(files);
+    }
+
+    /// Returns the approvals of entries in the files, if there can be any.
+    pub fn approvals(&self) -> Option<&ServerApprovals> {
+        self.approvals.get()
+    }
+
+    /// Sets the approvals, once.
+    pub fn set_approvals(&self, approvals: ServerApprovals) {
+        let _ = self.approvals.set(approvals);
+    }
+
+    /// Returns the problems of the files that configure servers, as sentences.
+    pub fn problems(&self) -> Vec<String> {
+        self.files().problems.iter().map(ToString::to_string).collect()
     }
 
     /// Returns the names of servers that are waiting for the user's approval.
     pub fn pending_servers(&self) -> Vec<String> {
-        self.waiting.lock().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    pub fn set_pending_servers(&self, names: Vec<String>) {
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = names;
+        self.files().waiting_names()
     }
 
     /// Returns the waiting servers as one line for an agent, if there are any.

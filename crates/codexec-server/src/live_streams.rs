@@ -18,8 +18,12 @@ pub struct LiveStreams {
 }
 
 impl LiveStreams {
-    /// `stdin` goes to the first execution of a program. The pieces of output that wait in the
-    /// channel are bounded by the limit of an execution's output.
+    /// `stdin` goes to the first execution of a program.
+    ///
+    /// The channel has no capacity of its own: waiting for a slow terminal would stop the clock and
+    /// the answers of the code. What waits in it is bounded all the same. Output is counted before
+    /// it is sent, an execution is stopped at `Limits::output_bytes`, only one execution has the
+    /// streams, and no piece is empty; so the channel never has more than that many bytes or pieces.
     pub fn new(
         stdin: Option<GuestStdin>,
         output: mpsc::UnboundedSender<OutputPiece>,
@@ -32,7 +36,7 @@ impl LiveStreams {
     }
 
     pub(crate) fn send_output(&self, stream: OutputStream, text: &str) {
-        if let Some(output) = &self.output {
+        if let (Some(output), false) = (&self.output, text.is_empty()) {
             // Fails when nobody watches any more.
             let _ = output.send((stream, text.to_owned()));
         }

@@ -10,6 +10,7 @@ mod instructions;
 mod own_toolsets;
 mod pending_call;
 mod raw_result;
+mod relay;
 mod resource;
 mod search_tools;
 mod stdio;
@@ -21,6 +22,7 @@ mod toolset_names;
 use std::sync::Arc;
 use std::time::Instant;
 
+use codexec_telemetry::{Span, SpanKind, TraceContext};
 use codexec_types::Image;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, CustomRequest,
@@ -35,10 +37,10 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 pub use self::direct::error_outcome;
-use self::direct::{KnownList, ListChangeDetector};
+use self::direct::{KnownList, ListChangeDetector, ToolListSource};
 pub use self::execute_code::execution_meta;
 pub use self::health::{is_healthy, report as health_report};
-pub use self::http::{HttpBody, McpEndpoint};
+pub use self::http::{HttpBody, McpEndpoint, stream_events};
 pub use self::own_toolsets::{CodexecTools, CompactTools, DirectTools};
 use self::pending_call::ParkedCalls;
 pub use self::pending_call::{CallOutcome, PendingCall};
@@ -66,11 +68,13 @@ pub struct McpServer {
     disconnected: CancellationToken,
 }
 
-/// Serves one client over stdin and stdout until it disconnects or `stop` is cancelled.
+/// Serves one client over stdin and stdout until it disconnects or `stop` is cancelled. Cancels
+/// `answered` after the handshake.
 pub async fn serve_stdio(
     app: Arc<App>,
     connection: Arc<Connection>,
     stop: CancellationToken,
+    answered: CancellationToken,
 ) -> Result<(), ServeError> {
     let disconnected = CancellationToken::new();
     let _guard = disconnected.clone().drop_guard();
@@ -98,6 +102,7 @@ pub async fn serve_stdio(
         Err(rmcp::service::ServerInitializeError::Cancelled) => return Ok(()),
         Err(error) => return Err(ServeError::Handshake(Box::new(error))),
     };
+    answered.cancel();
     // Searches answer with what is known, so begin to know.
     gateway.start_unlisted(&tools);
     drop(gateway);
@@ -146,6 +151,26 @@ impl McpServer {
         Ok(toolset.begin(name, arguments, &request))
     }
 
+    fn tool_list(&self) -> ToolListSource {
+        ToolListSource::Direct(Arc::clone(&self.app), Arc::clone(&self.connection))
+    }
+
+    /// Starts the span of a tool call, below the one that the client names. What the call does
+    /// finds its parent in the context.
+    fn start_span(&self, name: &str, context: &mut RequestContext<RoleServer>) -> Span {
+        let parent = context.meta.get("traceparent").and_then(Value::as_str);
+        let parent = parent.and_then(TraceContext::parse);
+        let mut span = self.app.tracer.start(SpanKind::Server, "tools/call", parent);
+        span.set("mcp.method.name", "tools/call");
+        if self.connection.toolsets().find(name).is_some() {
+            span.set("gen_ai.tool.name", name);
+        }
+        if let Some(parent) = span.context() {
+            context.extensions.insert(parent);
+        }
+        span
+    }
+
     fn unknown_tool_message(&self, name: &str) -> String {
         let name: String = name.chars().take(200).collect();
         if !self.connection.toolsets().is_compact() {
@@ -183,7 +208,10 @@ impl ServerHandler for McpServer {
     ) -> Result<ListToolsResult, ErrorData> {
         let mut own = self.connection.toolsets().tools();
         if self.connection.toolsets().has(ChangingTools::Scripts) {
-            let scripts = self.app.scripts.list_exposed().await.unwrap_or_default();
+            let mut scripts = self.app.scripts.list_exposed().await.unwrap_or_default();
+            if let Some(owner) = self.connection.script_owner() {
+                scripts.retain(|script| script.is_saved_by(owner));
+            }
             own.extend(codexec::script_tools(&scripts));
         }
         if self.connection.toolsets().has(ChangingTools::Upstreams) {
@@ -203,8 +231,9 @@ impl ServerHandler for McpServer {
     async fn call_tool(
         &self,
         request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
+        mut context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        let _span = self.start_span(&request.name, &mut context);
         let call = match &request.request_state {
             Some(_) => self.parked_calls.take(&request)?,
             None => {
@@ -221,7 +250,7 @@ impl ServerHandler for McpServer {
             return;
         }
         let (mut changes, disconnected) = (
-            ListChangeDetector::new(&self.app, &self.connection, &self.known_list),
+            ListChangeDetector::new(self.tool_list(), &self.known_list),
             self.disconnected.clone(),
         );
         tokio::spawn(disconnected.run_until_cancelled_owned(async move {
@@ -238,7 +267,7 @@ impl ServerHandler for McpServer {
 
     /// Notifies a client without a handshake of such changes, as long as its subscription lasts.
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let mut changes = ListChangeDetector::new(&self.app, &self.connection, &self.known_list);
+        let mut changes = ListChangeDetector::subscribe(self.tool_list()).await;
         loop {
             let needs_notification = tokio::select! {
                 needs_notification = changes.next() => needs_notification,

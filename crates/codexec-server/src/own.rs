@@ -15,11 +15,14 @@ use std::pin::Pin;
 
 use codexec_functions::OwnFunction;
 use codexec_types::Image;
+use rmcp::model::ContentBlock;
 use serde_json::{Map, Value};
 
 pub use self::error::OwnFunctionError;
+pub use self::sessions::escape_changes;
 pub use self::shape::{artifact_paths, exit_code};
 use crate::fields::Fields;
+use crate::mcp::link_files;
 use crate::{App, Client, FinishedExecution, TextBudget};
 
 /// The result of an own function.
@@ -27,6 +30,8 @@ pub struct OwnFunctionResult {
     /// In the shape of the toolset `codexec`.
     pub value: Value,
     pub images: Vec<Image>,
+    /// Links to the files that the code has left, for clients of MCP.
+    pub links: Vec<ContentBlock>,
     /// True if the request was carried out but failed, e.g. because the code threw.
     pub is_failure: bool,
 }
@@ -71,17 +76,24 @@ impl App {
                 OwnFunction::InstallPackage => self.install_package(fields, client).await?,
                 OwnFunction::ListPackages => self.list_packages(fields, client).await?,
                 OwnFunction::SaveScript => self.save_script(fields, client).await?,
-                OwnFunction::GetScript => self.get_script(fields).await?,
-                OwnFunction::ListScripts => self.list_scripts(fields).await?,
-                OwnFunction::SearchScripts => self.search_scripts(fields).await?,
-                OwnFunction::ListScriptVersions => self.list_script_versions(fields).await?,
+                OwnFunction::GetScript => self.get_script(fields, client).await?,
+                OwnFunction::ListScripts => self.list_scripts(fields, client).await?,
+                OwnFunction::SearchScripts => self.search_scripts(fields, client).await?,
+                OwnFunction::ListScriptVersions => {
+                    self.list_script_versions(fields, client).await?
+                }
                 OwnFunction::DeleteScript => self.delete_script(fields, client).await?,
                 OwnFunction::SearchExecutionLogs => {
                     self.search_execution_logs(fields, client).await?
                 }
                 OwnFunction::GetExecutionLog => self.get_execution_log(fields, client).await?,
             };
-            Ok(OwnFunctionResult { value, images: Vec::new(), is_failure: false })
+            Ok(OwnFunctionResult {
+                value,
+                images: Vec::new(),
+                links: Vec::new(),
+                is_failure: false,
+            })
         })
     }
 }
@@ -95,6 +107,7 @@ fn render_execution(
     OwnFunctionResult {
         value: shape(execution, client.text_budget()),
         images: execution.images.shown.clone(),
+        links: link_files(execution),
         is_failure: execution.outcome.code().is_some(),
     }
 }

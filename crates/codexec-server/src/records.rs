@@ -7,6 +7,7 @@ use codexec_types::{ExecutionId, Identity, SessionId};
 use tokio::sync::OnceCell;
 use tokio::task::AbortHandle;
 
+use crate::artifact_files::{self, ArtifactError, ArtifactFile};
 use crate::snapshots::Snapshots;
 
 /// The store, and a folder for the artifacts of each execution.
@@ -81,6 +82,25 @@ impl Records {
             let error = &error as &dyn std::error::Error;
             tracing::warn!(error, "log files are incomplete; the next start completes them");
         }
+    }
+
+    /// Lists the kept files of an execution that the client may see.
+    pub async fn list_artifacts(&self, id: &ExecutionId) -> Vec<ArtifactFile> {
+        let folder = self.artifacts_folder(id);
+        let listed = tokio::task::spawn_blocking(move || artifact_files::list(&folder));
+        listed.await.unwrap_or_default()
+    }
+
+    /// Reads a kept file of an execution that the client may see. The path is not trusted.
+    pub async fn read_artifact(
+        &self,
+        id: &ExecutionId,
+        path: &str,
+    ) -> Result<Vec<u8>, ArtifactError> {
+        let folder = self.artifacts_folder(id);
+        let names: Vec<PathBuf> = path.split('/').map(PathBuf::from).collect();
+        let read = tokio::task::spawn_blocking(move || artifact_files::read(&folder, &names));
+        read.await.unwrap_or(Err(ArtifactError::Missing))
     }
 
     /// Returns the folder for the artifacts of this execution. It exists if there are any.

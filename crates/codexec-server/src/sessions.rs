@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, SystemTime};
 
 use codexec_exec::Run;
+use codexec_functions::defaults::SESSION_IDLE_MIN;
+use codexec_store::ReadScope;
 use codexec_types::{FileChanges, Grant, Language, SessionId};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -43,7 +45,8 @@ pub struct SessionSettings {
 
 impl Default for SessionSettings {
     fn default() -> SessionSettings {
-        SessionSettings { max: 5, max_by_code: 3, idle: Duration::from_secs(15 * 60) }
+        let idle = Duration::from_secs(SESSION_IDLE_MIN * 60);
+        SessionSettings { max: 5, max_by_code: 3, idle }
     }
 }
 
@@ -248,6 +251,23 @@ impl OpenSessions {
             .collect();
         list.sort_by_key(|info| info.started);
         list
+    }
+
+    /// Lists the open sessions of the identities that the scope includes; the oldest first.
+    pub fn list_in(&self, scope: &ReadScope) -> Vec<SessionInfo> {
+        let open = lock(&self.0.open);
+        let included = open.values().filter(|one| scope.includes(one.opener.identity()));
+        let mut list: Vec<SessionInfo> = included.map(|session| session.info()).collect();
+        list.sort_by_key(|info| info.started);
+        list
+    }
+
+    /// Ends an open session of an identity that the scope includes. Returns `None` if there is
+    /// none with this id.
+    pub async fn end_in(&self, id: &SessionId, scope: &ReadScope) -> Option<ClosedSession> {
+        let found = lock(&self.0.open).get(id).cloned();
+        let session = found.filter(|session| scope.includes(session.opener.identity()))?;
+        self.end(&session, "manual").await
     }
 
     /// Returns the number of open sessions of all clients.

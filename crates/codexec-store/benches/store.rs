@@ -23,8 +23,8 @@ use codexec_store::{
 };
 use codexec_types::{
     AdmissionRequest, Admitted, Edge, ExecutionId, FileChanges, Grants, GuestOutput, Identity,
-    Json, Language, Limits, Outcome, Policy, Principal, RecordEnding, RequestOrigin,
-    RequestedLimits, ToolFilter, ToolView, WorkingDirPolicy,
+    Json, Language, Limits, Outcome, Policy, Principal, RecordEnding, RequestOrigin, ToolFilter,
+    WorkingDirPolicy,
 };
 
 #[tokio::main]
@@ -107,13 +107,9 @@ async fn measure_calls(dir: &Path, count: u32) {
         tool: "get_issue",
         args: r#"{"number":17}"#,
         kept_bytes: 1 << 20,
+        after: std::time::Duration::ZERO,
     };
-    let end = CallEnd {
-        error: None,
-        duration: Duration::from_millis(3),
-        result: None,
-        result_bytes: 900,
-    };
+    let end = CallEnd { error: None, duration: Duration::from_millis(3), result_bytes: 900 };
     let mut took = Vec::new();
     for number in 0..count {
         let started = Instant::now();
@@ -237,15 +233,7 @@ fn admitted(code: &str) -> Admitted {
         grants: Grants::default(),
         files: WorkingDirPolicy::default(),
     };
-    let request = AdmissionRequest {
-        args: Vec::new(),
-        language: Language::Python,
-        code: code.to_owned(),
-        input: Json::null(),
-        working_dir: None,
-        asked: RequestedLimits::default(),
-        view: ToolView::default(),
-    };
+    let request = AdmissionRequest::new(Language::Python, code.to_owned());
     policy.admit(request, &[], None).unwrap()
 }
 

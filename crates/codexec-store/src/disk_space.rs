@@ -1,10 +1,8 @@
-//! Free space on the database's disk.
+//! Free space on the disk of the store's folder.
 
 use std::path::Path;
 
 use nix::sys::statvfs::statvfs;
-
-use crate::checkpoint::wal_bytes;
 
 /// With less free space no execution is begun, so that running ones can still be finished and
 /// logged.
@@ -17,16 +15,15 @@ pub(crate) struct DiskSpace {
 }
 
 impl DiskSpace {
-    /// Measures the space that an unprivileged user can use. Returns `None` if `statvfs` fails.
+    /// Measures the space that an unprivileged user can use on the disk of `folder`, of which the
+    /// store may need `reserve_bytes` at any moment. Returns `None` if `statvfs` fails.
     #[expect(clippy::useless_conversion, reason = "on some systems these are narrower")]
-    pub(crate) fn measure(database: &Path) -> Option<DiskSpace> {
-        let stat = statvfs(database.parent()?).ok()?;
+    pub(crate) fn measure(folder: &Path, reserve_bytes: u64) -> Option<DiskSpace> {
+        let stat = statvfs(folder).ok()?;
         let free = u64::from(stat.blocks_available());
-        // A checkpoint may copy the WAL to the database at any moment, which needs its length.
-        let wal_bytes = wal_bytes(database.to_str().unwrap_or_default());
         Some(DiskSpace {
             free_bytes: free.saturating_mul(u64::from(stat.fragment_size())),
-            needed_bytes: MIN_FREE_BYTES + wal_bytes,
+            needed_bytes: MIN_FREE_BYTES + reserve_bytes,
         })
     }
 

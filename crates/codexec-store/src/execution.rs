@@ -17,6 +17,8 @@ pub struct ExecutionRecord {
     pub written: Option<GuestOutput>,
     /// A JSON text, or the beginning of one that the caller truncated.
     pub value: Option<String>,
+    /// The limit of the running time.
+    pub wall: Duration,
     /// The changes to its working directory.
     pub changes: FileChanges,
     pub working_dir: Option<String>,
@@ -77,11 +79,14 @@ pub struct CallRecord {
     /// A JSON text, or the beginning of a long one.
     pub args: String,
     pub args_bytes: u64,
+    /// When the call began, counted from the start of the execution. `None` in rows of an older
+    /// codexec.
+    pub after: Option<Duration>,
     /// `None` if no answer arrived before the execution ended.
     pub duration: Option<Duration>,
     pub error_code: Option<String>,
     pub message: Option<String>,
-    pub result: Option<String>,
+    /// The length of the result, which is not stored.
     pub result_bytes: Option<u64>,
 }
 
@@ -133,6 +138,19 @@ pub struct ExecutionCounts {
     pub running: u64,
     /// All stored executions, including running ones.
     pub total: u64,
+}
+
+/// The sums over all executions of a scope.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ExecutionTotals {
+    /// Tool calls that were answered.
+    pub calls: u64,
+    /// Bytes of the results of tool calls.
+    pub result_bytes: u64,
+    /// Bytes of outputs and values.
+    pub shown_bytes: u64,
+    /// Bytes that tools returned and the code did not show, counted for each execution by itself.
+    pub saved_bytes: u64,
 }
 
 impl ExecutionSummary {

@@ -8,9 +8,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use rusqlite::{Connection, Result};
-
-use crate::{calls, database::Database, savepoint::run_atomically, write::ExecutionEndRow};
+use crate::{call_row::FinishedCall, execution_row::ExecutionEndRow};
 
 /// The limit on the texts of all waiting ends. Beyond it, ends wait without their texts.
 const TEXT_BYTES: usize = 64 << 20;
@@ -19,26 +17,15 @@ const TEXT_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub(crate) struct PendingEnd {
     pub(crate) finished: ExecutionEndRow,
-    pub(crate) calls: Vec<calls::FinishedCall>,
+    pub(crate) calls: Vec<FinishedCall>,
 }
 
 #[derive(Debug, Default)]
 pub(crate) struct PendingEnds(Mutex<VecDeque<Arc<PendingEnd>>>);
 
 impl PendingEnd {
-    /// Updates the rows. Returns false if the execution was not running.
-    pub(crate) fn update(&self, conn: &Connection) -> Result<bool> {
-        if self.calls.is_empty() {
-            return self.finished.update(conn);
-        }
-        run_atomically(conn, || {
-            self.calls.iter().try_for_each(|call| call.update(conn, &self.finished.id))?;
-            self.finished.update(conn)
-        })
-    }
-
     fn text_bytes(&self) -> usize {
-        let calls: usize = self.calls.iter().map(calls::FinishedCall::bytes).sum();
+        let calls: usize = self.calls.iter().map(FinishedCall::bytes).sum();
         self.finished.text_bytes() + calls
     }
 }
@@ -60,16 +47,14 @@ impl PendingEnds {
         ends.push_back(end);
     }
 
-    /// Writes the ends in order, until one fails.
-    pub(crate) fn write(&self, database: &Database) -> Result<()> {
-        loop {
-            let Some(end) = self.ends().front().map(Arc::clone) else { return Ok(()) };
-            let mut open = database.lock();
-            end.update(&open.conn)?;
-            open.checkpointer.count_commit();
-            drop(open);
-            self.ends().pop_front();
-        }
+    /// Returns the end that is to be written next.
+    pub(crate) fn first(&self) -> Option<Arc<PendingEnd>> {
+        self.ends().front().map(Arc::clone)
+    }
+
+    /// Removes the first end, once it is written.
+    pub(crate) fn remove_first(&self) {
+        self.ends().pop_front();
     }
 
     fn ends(&self) -> MutexGuard<'_, VecDeque<Arc<PendingEnd>>> {

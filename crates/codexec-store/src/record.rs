@@ -48,6 +48,8 @@ pub struct CallStart<'a> {
     pub args: &'a str,
     /// The maximum number of bytes to store.
     pub kept_bytes: usize,
+    /// The time since the start of the execution.
+    pub after: Duration,
 }
 
 /// The end of a tool call.
@@ -56,8 +58,7 @@ pub struct CallEnd<'a> {
     /// A code and a message.
     pub error: Option<(&'a str, &'a str)>,
     pub duration: Duration,
-    /// A JSON text to store. A long one is not stored.
-    pub result: Option<&'a str>,
+    /// The length of the result, which is not stored.
     pub result_bytes: u64,
 }
 

@@ -3,12 +3,16 @@
 
 use std::{collections::HashMap, sync::LazyLock};
 
-use crate::words::is_hangul;
+use crate::{
+    kana::{fold_spelling, is_katakana},
+    words::is_hangul,
+};
 
 const TEXT: &str = include_str!("bilingual.txt");
 
 struct Dictionary {
-    meanings: HashMap<&'static str, Vec<&'static str>>,
+    /// By words in their folded spelling.
+    meanings: HashMap<String, Vec<&'static str>>,
     longest_chars: usize,
 }
 
@@ -20,15 +24,15 @@ pub(super) enum RunPart<'a> {
     Unknown(&'a str),
 }
 
-/// Splits a run into the longest words of the dictionary, from its beginning.
+/// Splits a run in its folded spelling into the longest words of the dictionary, from its beginning.
 pub(super) fn split_run(run: &str) -> Vec<RunPart<'_>> {
     static DICTIONARY: LazyLock<Dictionary> = LazyLock::new(read_dictionary);
     let mut parts = Vec::new();
     let (mut rest, mut unknown_from, mut at) = (run, 0, 0);
     while let Some(first) = rest.chars().next() {
         let found = DICTIONARY.longest_word(rest).filter(|(word, _)| {
-            // A single syllable inside a Korean word is seldom a word of its own.
-            at == 0 || word.len() > first.len_utf8() || !is_hangul(first)
+            let before = run.get(..at).and_then(|before| before.chars().next_back());
+            is_word_here(word, before, unknown_from < at)
         });
         let length = match found {
             Some((word, meanings)) => {
@@ -44,6 +48,21 @@ pub(super) fn split_run(run: &str) -> Vec<RunPart<'_>> {
     }
     parts.extend(unknown_part(run, unknown_from, at));
     parts
+}
+
+/// Returns true if these characters are a word of their own after `before`. A single syllable
+/// inside a Korean word is seldom one, nor are two letters inside an unknown loan word: `サンプル`
+/// does not contain `プル`.
+fn is_word_here(word: &str, before: Option<char>, is_after_unknown: bool) -> bool {
+    let length = word.chars().count();
+    match before {
+        None => true,
+        Some(_) if word.starts_with(is_hangul) => length > 1,
+        Some(before) if word.starts_with(is_katakana) => {
+            length > 2 || !is_after_unknown || !is_katakana(before)
+        }
+        Some(_) => true,
+    }
 }
 
 fn unknown_part(run: &str, begin: usize, end: usize) -> Option<RunPart<'_>> {
@@ -70,11 +89,13 @@ fn read_dictionary() -> Dictionary {
     let lines = TEXT.lines().filter(|line| !line.starts_with('#'));
     for (words, english) in lines.filter_map(|line| line.split_once(" : ")) {
         for word in words.split_whitespace() {
-            let meanings = dictionary.meanings.entry(word).or_default();
+            let word = fold_spelling(word);
+            let length = word.chars().count();
+            dictionary.longest_chars = dictionary.longest_chars.max(length);
+            let meanings = dictionary.meanings.entry(word.into_owned()).or_default();
             let new = english.split_whitespace().filter(|english| !meanings.contains(english));
             let new: Vec<&str> = new.collect();
             meanings.extend(new);
-            dictionary.longest_chars = dictionary.longest_chars.max(word.chars().count());
         }
     }
     dictionary

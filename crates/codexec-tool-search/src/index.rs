@@ -27,6 +27,8 @@ pub struct ToolIndex {
     terms: Vec<Term>,
     /// The terms of tool names; sorted, so that results are deterministic.
     name_terms: Vec<u32>,
+    /// The terms of the names of tools and servers by their sound, which loan words share.
+    sounds: HashMap<String, Vec<u32>>,
     /// The terms of each tool's name in order, without those of its server's name.
     names: Vec<Vec<u32>>,
     /// The terms of each tool's server's name.

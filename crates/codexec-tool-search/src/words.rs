@@ -1,5 +1,7 @@
 //! Splits text into words, and classifies words that carry little meaning.
 
+use crate::kana::fold_spelling;
+
 /// A part of a text: a word in lower case, or a run of Chinese, Japanese or Korean characters.
 pub(super) enum TextPart<'a> {
     Word(&'a str),
@@ -27,8 +29,9 @@ pub(super) fn each_bigram(run: &str, mut visit: impl FnMut(&str)) {
     }
 }
 
-/// Visits the parts of a text in order.
+/// Visits the parts of a text in order, in their folded spelling.
 pub(super) fn each_part(text: &str, mut visit: impl FnMut(TextPart<'_>)) {
+    let text = fold_spelling(text);
     let mut lower = String::new();
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '\'') {
         // The part after the apostrophe in `server's` and `don't` has no meaning.

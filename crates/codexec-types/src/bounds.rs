@@ -1,6 +1,6 @@
 //! Size limits on what a guest asks for. They are checked before anything else is done with an ask.
 
-use crate::{Ask, CallCode, CallError, Json, find_first_field};
+use crate::{Ask, CallCode, CallError, Json};
 
 /// Maximum length of an ask, in bytes of its frame.
 pub const MAX_ASK_BYTES: usize = 4 << 20;
@@ -16,9 +16,6 @@ const MAX_TEXT_BYTES: usize = 16 << 10;
 pub(crate) const MAX_WORDS: usize = 200;
 /// Estimated memory of one parsed value, in addition to its text.
 const VALUE_BYTES: usize = 48;
-/// Number of bytes of an oversized ask that are read to find its id.
-pub const ASK_HEAD_BYTES: usize = 128;
-
 /// Number of values and depth of a JSON text: enough to estimate the cost of parsing it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JsonShape {
@@ -143,14 +140,6 @@ pub fn estimate_arguments_size(args: &Json) -> Result<usize, CallError> {
         )));
     }
     Ok(bytes + shape.values * VALUE_BYTES)
-}
-
-/// Returns the id of an oversized ask, read from the first bytes of its frame.
-pub fn id_of_long_ask(head: &[u8]) -> Option<u32> {
-    let (_, ask) = find_first_field(head, &["ask"])?;
-    let (_, id) = find_first_field(ask, &["id"])?;
-    let digits = id.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    std::str::from_utf8(id.get(..digits)?).ok()?.parse().ok()
 }
 
 fn check_length(field: &str, text: &str, most: usize) -> Result<usize, CallError> {

@@ -202,6 +202,9 @@ pub struct CallError {
     pub message: String,
     pub server: Option<String>,
     pub tool: Option<String>,
+    /// After how many seconds a program may call again. Code reads it in the message.
+    #[serde(skip)]
+    pub retry_s: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -298,7 +301,7 @@ impl Ask {
 
 impl CallError {
     pub fn new(code: CallCode, message: impl Into<String>) -> CallError {
-        CallError { code, message: message.into(), server: None, tool: None }
+        CallError { code, message: message.into(), server: None, tool: None, retry_s: None }
     }
 
     #[must_use]

@@ -31,10 +31,7 @@ mod tools;
 mod working_dir;
 
 pub use artifact::{Artifact, FileChanges, Image, ImageType, NotWritten};
-pub use bounds::{
-    ASK_HEAD_BYTES, JsonShape, LONG_FRAME_BYTES, MAX_ASK_BYTES, estimate_arguments_size,
-    id_of_long_ask,
-};
+pub use bounds::{JsonShape, LONG_FRAME_BYTES, MAX_ASK_BYTES, estimate_arguments_size};
 pub use clean::{clean_line, clean_text, cut_text};
 pub use context::RequestOrigin;
 pub use event::{OutputStream, RunEvent};

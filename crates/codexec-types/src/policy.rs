@@ -37,6 +37,14 @@ pub struct AdmissionRequest {
     pub view: ToolView,
 }
 
+impl AdmissionRequest {
+    /// Creates a request with nothing but code.
+    pub fn new(language: Language, code: String) -> AdmissionRequest {
+        let (input, asked, view) = (Json::null(), RequestedLimits::default(), ToolView::default());
+        AdmissionRequest { language, code, input, args: vec![], working_dir: None, asked, view }
+    }
+}
+
 /// The execution whose code makes a request: the code that it starts can reach no more than itself.
 #[derive(Clone, Copy, Debug)]
 pub struct OuterLimits<'a> {
@@ -156,10 +164,8 @@ impl Policy {
     }
 
     fn check_language(&self, language: Language) -> Result<(), PolicyRefusal> {
-        match self.languages.contains(&language) {
-            true => Ok(()),
-            false => Err(PolicyRefusal::Language(language, self.languages.clone())),
-        }
+        let refusal = || PolicyRefusal::Language(language, self.languages.clone());
+        self.languages.contains(&language).then_some(()).ok_or_else(refusal)
     }
 
     fn working_dir_for(

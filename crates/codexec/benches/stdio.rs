@@ -1,4 +1,5 @@
-//! Measures the promised numbers over a real pipe to the built binary, next to alternatives.
+//! Measures the promised numbers over a real pipe or socket to the built binary, next to
+//! alternatives.
 //!
 //! `cargo bench` prints a table, `-- --json` prints JSON, and `-- --test` runs everything twice
 //! as a smoke test. Compare ratios, not absolute times: machines differ.
@@ -15,8 +16,13 @@
 mod asks;
 #[path = "stdio/directory.rs"]
 mod directory;
+#[path = "stdio/http.rs"]
+mod http;
 #[path = "stdio/languages.rs"]
 mod languages;
+#[path = "../tests/it/http/server.rs"]
+#[expect(dead_code, reason = "the integration tests use the rest of this module")]
+mod server;
 #[path = "stdio/sessions.rs"]
 mod sessions;
 #[path = "../tests/it/support.rs"]
@@ -64,13 +70,14 @@ struct BenchRow {
 type Measure = fn(&mut Bench);
 
 /// The groups of rows. `cargo bench -- languages directory` measures two of them.
-const GROUPS: [(&str, Measure); 11] = [
+const GROUPS: [(&str, Measure); 12] = [
     ("startup", Bench::startup),
     ("executions", Bench::executions),
     ("asks", Bench::asks),
     ("refusals", Bench::refusals),
     ("calls", Bench::calls),
     ("throughput", Bench::throughput),
+    ("http", Bench::http),
     ("memory", Bench::memory),
     ("sessions", Bench::sessions),
     ("languages", Bench::languages),

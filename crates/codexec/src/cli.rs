@@ -98,7 +98,7 @@ pub(crate) struct DoctorArgs {
 #[derive(Debug, Args)]
 pub(crate) struct ExecArgs {
     /// typescript, javascript, python, bash or node, or ts, js, py, sh, mjs; default: from the
-    /// file's extension, else typescript
+    /// file's extension or first line; a text needs it
     #[arg(short, long)]
     pub(crate) language: Option<String>,
     /// The code, or the name of a file such as first.ts; without it and without --file, codexec

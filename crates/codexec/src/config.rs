@@ -7,6 +7,7 @@ mod guests;
 mod http;
 mod limits;
 mod logs;
+mod otlp;
 mod persistence;
 mod replies;
 mod seeds;
@@ -15,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 use codexec_compat::UserEnvironment;
 use codexec_compat::settings::Seeds;
-use codexec_exec::{PythonSettings, packages};
+use codexec_exec::{GuestSettings, packages};
 use codexec_mcp_config::{ConfigOwner, DiscoverySettings};
 use codexec_sandbox::Layer;
 use codexec_server::{SessionSettings, TextBudget};
@@ -36,10 +37,7 @@ pub(crate) struct Config {
     pub(crate) allowed: AllowedTools,
     /// The directories that guests may write. No program is started from them.
     pub(crate) guest_paths: GuestPaths,
-    pub(crate) python: PythonSettings,
-    pub(crate) node: Option<PathBuf>,
-    /// Extra environment variables for guests.
-    pub(crate) environment: Vec<(String, String)>,
+    pub(crate) guests: GuestSettings,
     pub(crate) lowered: Vec<Layer>,
     /// Limits for what code may write into a directory of the user's.
     pub(crate) commit_limits: codexec_exec::FileSettings,
@@ -56,6 +54,8 @@ pub(crate) struct Config {
     /// How much of a long text a reply shows.
     pub(crate) budget: TextBudget,
     pub(crate) http: codexec_http::HttpSettings,
+    /// Where traces go, if anywhere.
+    pub(crate) otlp: Option<codexec_telemetry::ExportSettings>,
 }
 
 /// The patterns of `tools.allowed`, as written.
@@ -122,6 +122,8 @@ pub(crate) enum ConfigError {
         "`http.trusted-proxies` names {0:?}; write addresses like \"10.0.0.1\" or \"10.0.0.0/8\""
     )]
     TrustedProxy(String),
+    #[error("`otlp.headers.{0}` must be \"env:NAME\", and that variable must be set")]
+    OtlpHeader(String),
     #[error("`http.tls-certificate` and `http.tls-key` belong together; set both or none")]
     HalfTls,
     #[error("`tools.allowed`")]
@@ -154,9 +156,7 @@ impl Config {
                 files,
             },
             allowed: AllowedTools(file.tools.allowed.clone()),
-            python: guests::python(&file.python, host)?,
-            node: guests::node(&file.node, host)?,
-            environment: guests::environment(&file.environment, host)?,
+            guests: guests::guests(file, host)?,
             lowered: parse_lowered(&file.sandbox)?,
             commit_limits: files::commit_limits(&file.files)?,
             max_workers: usize::try_from(max).unwrap_or(1),
@@ -170,6 +170,7 @@ impl Config {
             seeds,
             budget: replies::budget(&file.replies)?,
             http: http::http(&file.http, host)?,
+            otlp: otlp::otlp(&file.otlp, host)?,
         })
     }
 }

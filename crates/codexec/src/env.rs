@@ -62,7 +62,8 @@ pub(crate) fn path() -> OsString {
 
 /// Returns any variable. Needed for `${VAR}` in server files, and for the variables that say where
 /// MCP clients keep these files: `CLAUDE_CONFIG_DIR`, `CODEX_HOME`, `OPENCODE_CONFIG`,
-/// `CLINE_MCP_SETTINGS_PATH`, `XDG_CONFIG_HOME`.
+/// `CLINE_MCP_SETTINGS_PATH`, `XDG_CONFIG_HOME`. For traces: `OTEL_EXPORTER_OTLP_ENDPOINT`,
+/// `OTEL_EXPORTER_OTLP_TRACES_ENDPOINT`, `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SDK_DISABLED`.
 pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

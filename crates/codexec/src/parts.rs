@@ -17,6 +17,7 @@ use codexec_mcp_config::{
 use codexec_scripts::Library;
 use codexec_server::mcp::{ToolsetNames, Toolsets};
 use codexec_server::{App, Connection, LivePolicy, Records, TextBudget};
+use codexec_telemetry::{Exporter, Tracer};
 use codexec_types::{Edge, Identity, Limits, Policy, Principal};
 
 use crate::cli::CommonArgs;
@@ -117,6 +118,18 @@ impl Parts {
         self.gateway = Gateway::new(self.named_servers.enabled_configs(), self.upstreams.clone());
     }
 
+    /// Starts to send traces, if the settings say where to.
+    pub(crate) fn start_traces(&mut self) -> anyhow::Result<(Option<Exporter>, Tracer)> {
+        let Some(settings) = &self.config.otlp else {
+            return Ok((None, Tracer::default()));
+        };
+        let (exporter, tracer) = Exporter::start(settings).context("otlp")?;
+        self.upstreams.tracer = tracer.clone();
+        // No server is started yet, so the gateway can simply be rebuilt with the tracer.
+        self.gateway = Gateway::new(self.named_servers.enabled_configs(), self.upstreams.clone());
+        Ok((Some(exporter), tracer))
+    }
+
     /// Returns the chosen toolsets, joined.
     fn join_toolsets(&self) -> Toolsets {
         toolsets::join(&self.toolsets, &self.config.seeds)
@@ -140,12 +153,10 @@ impl Parts {
             programs_role: "zygote-programs",
             mounter_role: "mounter",
             limits: self.worker_limits(),
-            python: self.config.python.clone(),
-            node: self.config.node.clone(),
+            guests: self.config.guests.clone(),
             path: env::path(),
             home: env::user_home(),
             guest_paths: self.config.guest_paths.clone(),
-            environment: self.config.environment.clone(),
             max: self.config.max_workers,
             warm: self.config.warm_workers,
             queue: 200,
@@ -207,6 +218,7 @@ impl Parts {
         };
         let scripts = Library::at(self.config.scripts);
         let app = App::new(workers, self.gateway, records, self.config.sessions, scripts);
+        app.live_settings.set_approvals(self.approvals);
         reloader.publish(&app);
         Ok((app, reloader))
     }

@@ -11,11 +11,10 @@ use std::{
 
 use anyhow::{Context as _, Result};
 
-use crate::step::pause;
+use crate::step::within;
 
 /// The time after which a test is killed. Tests give up earlier by themselves.
 const TIMEOUT: Duration = Duration::from_secs(600);
-const CHECK_INTERVAL: Duration = Duration::from_millis(10);
 /// The beginning of libtest's last line. Libtest also succeeds if it finds no test of the name.
 const PASSED: &str = "test result: ok. 1 passed;";
 
@@ -33,17 +32,11 @@ pub(crate) fn run(command: &mut Command) -> Result<TestEnd> {
     let mut file = open_unnamed_file().context("cannot create a file for the output of a test")?;
     command.stdin(Stdio::null()).stdout(file.try_clone()?).stderr(file.try_clone()?);
     let mut child = command.spawn().context("the test binary does not start")?;
-    let mut is_killed = false;
-    let status = loop {
-        if let Some(status) = child.try_wait()? {
-            break status;
-        }
-        if !is_killed && start.elapsed() > TIMEOUT {
-            child.kill()?;
-            is_killed = true;
-        }
-        pause(CHECK_INTERVAL);
-    };
+    let is_killed = !within(TIMEOUT, || Ok(child.try_wait()?.is_some()))?;
+    if is_killed {
+        child.kill()?;
+    }
+    let status = child.wait()?;
     let duration = start.elapsed();
     let mut bytes = Vec::new();
     file.rewind()?;

@@ -10,6 +10,10 @@ const BAD_NAMES: &[&str] =
 /// The crates that may use unsafe code.
 const UNSAFE_ALLOWED: &[&str] = &["crates/codexec-sandbox/", "crates/codexec-js/"];
 
+/// Crates that only one part of our code may name: the module and the folder of the same name. The
+/// tests of the binary are free to look into files with other tools.
+const CONFINED: &[(&str, &str)] = &[("rusqlite", "crates/codexec-store/src/sqlite")];
+
 pub(crate) fn check(files: &[TextFile]) -> Vec<String> {
     let mut findings = Vec::new();
     let mut types_lines = 0;
@@ -26,6 +30,7 @@ pub(crate) fn check(files: &[TextFile]) -> Vec<String> {
             findings.push(format!("{path}: the name is too general, name it after its content"));
         }
         findings.extend(attributes(file));
+        findings.extend(confined_names(file));
     }
     if types_lines > TYPES_LINES {
         findings.push(format!(
@@ -50,6 +55,24 @@ fn attributes(file: &TextFile) -> Vec<String> {
                 "{}: allows `unsafe_code`, move the code to codexec-sandbox",
                 file.path
             ));
+        }
+    }
+    findings
+}
+
+/// Finds names of crates outside the module that they are confined to.
+fn confined_names(file: &TextFile) -> Vec<String> {
+    let (path, text) = (&file.path, &file.text);
+    let mut findings = Vec::new();
+    for (name, module) in CONFINED {
+        let rest = path.strip_prefix(module);
+        let is_inside = rest.is_some_and(|rest| rest == ".rs" || rest.starts_with('/'));
+        if path.starts_with("crates/")
+            && path.contains("/src/")
+            && !is_inside
+            && text.contains(name)
+        {
+            findings.push(format!("{path}: names `{name}`, move the code below {module}"));
         }
     }
     findings

@@ -45,6 +45,20 @@ fn features_and_unknown_crates_are_found() {
 }
 
 #[test]
+fn confined_crates_are_named_only_in_their_module() {
+    let check = |path: &str| {
+        let (path, text) = (path.to_owned(), "use rusqlite::Connection;\n".to_owned());
+        sources::check(&[TextFile { path, text }]).len()
+    };
+    assert_eq!(check("crates/codexec-store/src/sqlite.rs"), 0);
+    assert_eq!(check("crates/codexec-store/src/sqlite/tests/full.rs"), 0);
+    assert_eq!(check("crates/codexec/tests/it/durability.rs"), 0);
+    assert_eq!(check("crates/codexec-store/src/store.rs"), 1);
+    assert_eq!(check("crates/codexec-store/src/sqlite_rows.rs"), 1);
+    assert_eq!(check("crates/codexec-server/src/records.rs"), 1);
+}
+
+#[test]
 fn licences_are_checked() {
     let deny = "[licenses]\nallow = [\n  \"MIT\",\n  \"Zlib\",\n  \"Apache-2.0 WITH X\",\n]\n";
     let is_allowed = |licence: &str| {

@@ -53,7 +53,11 @@ impl PayloadStatus {
 }
 
 impl Payload {
-    pub(super) fn of(execution: &FinishedExecution, asked: &RunPythonArguments) -> Payload {
+    pub(super) fn of(
+        execution: &FinishedExecution,
+        asked: &RunPythonArguments,
+        budget: TextBudget,
+    ) -> Payload {
         let mut payload = Payload {
             status: PayloadStatus::Success,
             summary: "Success".to_owned(),
@@ -76,7 +80,7 @@ impl Payload {
             | Outcome::Crashed(_)
             | Outcome::Cancelled => payload.fail(PayloadStatus::Error, explain_outcome(execution)),
         }
-        payload.cut(&format!("the whole is the resource {}", resource_uri(execution)));
+        payload.cut(budget, &format!("the whole is the resource {}", resource_uri(execution)));
         payload
     }
 
@@ -141,8 +145,7 @@ impl Payload {
     }
 
     /// Cuts all parts to equal shares of one budget.
-    fn cut(&mut self, whole: &str) {
-        let budget = TextBudget::DEFAULT;
+    fn cut(&mut self, budget: TextBudget, whole: &str) {
         let error = self.error.as_mut().into_iter();
         let parts = [&mut self.stdout, &mut self.stderr].into_iter();
         let parts: Vec<&mut String> = parts

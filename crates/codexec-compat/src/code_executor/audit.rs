@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use codexec_server::{
-    Client, ExecutionRequest, FinishedCall, FinishedDiscovery, FinishedExecution, RequestObserver,
+    Client, ExecutionRequest, FinishedDiscovery, FinishedExecution, ReportedCall, RequestObserver,
     RequestObservers,
 };
 use codexec_store::mask;
@@ -82,7 +82,7 @@ fn observer<T: Send + 'static>(log: &Arc<AuditLog>, line: fn(&T) -> Value) -> Re
     })
 }
 
-fn call_line(call: &FinishedCall) -> Value {
+fn call_line(call: &ReportedCall) -> Value {
     json!({
         "timestamp": format_rfc3339(SystemTime::now()),
         "action": "call",

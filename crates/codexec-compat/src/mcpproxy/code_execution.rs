@@ -7,8 +7,9 @@ mod refusal;
 mod script_files;
 
 use codexec_scripts::{ScriptError, ScriptFilter};
-use codexec_server::{App, Client, ExecutionRequest, FinishedExecution, TextBudget};
+use codexec_server::{App, Client, Connection, ExecutionRequest, FinishedExecution, TextBudget};
 use codexec_types::{Image, Language};
+use rmcp::model::ContentBlock;
 use serde_json::{Map, Value};
 
 use self::arguments::{CodeExecutionArguments, CodeSource};
@@ -23,6 +24,8 @@ pub struct CodeExecution {
     /// The code's output.
     pub output: String,
     pub images: Vec<Image>,
+    /// Links to the files that the code has left.
+    pub links: Vec<ContentBlock>,
     pub came: CodeExecutionStatus,
 }
 
@@ -57,8 +60,8 @@ impl McpproxyTools {
         args: Map<String, Value>,
         client: &Client,
     ) -> CodeExecution {
-        let is_cut = client.connection.budget() != TextBudget::UNLIMITED;
-        let budget = is_cut.then_some(TextBudget::DEFAULT);
+        let budget = client.connection.budget();
+        let budget = (budget != TextBudget::UNLIMITED).then_some(budget);
         match self.run_code_execution(app, args, client).await {
             Ok(execution) => answer::from_execution(&execution, budget),
             Err(refused) => {
@@ -69,13 +72,14 @@ impl McpproxyTools {
     }
 
     /// Returns every script that `script` can name, sorted.
-    pub async fn code_scripts(&self, app: &App) -> Vec<NamedScript> {
+    pub async fn code_scripts(&self, app: &App, connection: &Connection) -> Vec<NamedScript> {
         let files = match self.settings.scripts.clone() {
             Some(folder) => blocking(move || script_files::list(&folder, MAX_NAMES)).await,
             None => None,
         };
         let mut all = files.unwrap_or_default();
-        let filter = ScriptFilter { language: None, tag: None, limit: MAX_NAMES, offset: 0 };
+        let owner = connection.script_owner().cloned();
+        let filter = ScriptFilter { owner, limit: MAX_NAMES, ..ScriptFilter::default() };
         let saved = app.scripts.list(filter).await.map(|listed| listed.scripts);
         let saved =
             saved.unwrap_or_default().into_iter().filter(|meta| script_files::is_name(&meta.name));
@@ -131,7 +135,10 @@ impl McpproxyTools {
         match app.scripts.get(name, None).await {
             Ok(script) => check_language(name, script.meta.language, asked)?,
             Err(ScriptError::NotFound { .. }) => {
-                return Err(CodeRefusal::no_script(name, &self.code_scripts(app).await));
+                return Err(CodeRefusal::no_script(
+                    name,
+                    &self.code_scripts(app, &client.connection).await,
+                ));
             }
             Err(error) => return Err(CodeRefusal::script(&error)),
         }

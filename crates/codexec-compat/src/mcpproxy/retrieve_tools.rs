@@ -28,7 +28,7 @@ pub(super) async fn call(
         Ok(found) => {
             let mut notes = describe_missing(&found.missing);
             notes.extend(app.live_settings.waiting_note());
-            ToolReply::success(format_result(&query, &found, &notes, TextBudget::DEFAULT))
+            ToolReply::success(format_result(&query, &found, &notes, client.connection.budget()))
         }
         Err(error) => ToolReply::error(format!("INVALID_ARGS: {}", error.message)),
     }

@@ -40,7 +40,7 @@ const FLAGS: &[&str] = &[
 const QUERY_TIMEOUT: Duration = Duration::from_secs(10);
 
 pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
-    let named = settings.node.clone();
+    let named = settings.guests.node.clone();
     let program = named.clone().or_else(|| find_on_path("node", settings));
     let problem = |what: String| ExecError::Interpreter(what);
     let program = program.ok_or_else(|| {

@@ -123,7 +123,7 @@ pub(super) fn find(settings: &Settings) -> Result<Interpreter, ExecError> {
 }
 
 fn find_program(settings: &Settings) -> Result<PathBuf, ExecError> {
-    let python = &settings.python;
+    let python = &settings.guests.python;
     if let Some(venv) = &python.venv {
         let program = venv.join("bin/python");
         if program.is_file() {
@@ -191,7 +191,7 @@ fn make_zygote(
     // THREAT[PKG-7]: only guests search the installed packages, never the zygote. Last on the path,
     // so that the interpreter's own modules take precedence.
     let guest_path = ["/opt/packages/python"];
-    let preload = &settings.python.preload;
+    let preload = &settings.guests.python.preload;
     let message =
         json!({"path": path, "guest_path": guest_path, "preload": preload, "entry": entry});
     Ok(PythonZygote { command, message })

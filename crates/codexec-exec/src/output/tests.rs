@@ -3,7 +3,7 @@ use super::*;
 #[tokio::test]
 async fn split_characters_are_joined() {
     let (mut sender, receiver) = pipe::pipe().unwrap();
-    let mut output = OutputPipe::new(receiver).unwrap();
+    let mut output = OutputPipe::new(receiver);
     let bytes = "aé€😀z".as_bytes();
     let mut text = String::new();
     for byte in bytes {
@@ -11,6 +11,24 @@ async fn split_characters_are_joined() {
         text.push_str(&output.read().await.0);
     }
     assert_eq!(text, "aé€😀z");
+}
+
+#[tokio::test]
+async fn available_text_is_read_to_its_end_without_waiting() {
+    use tokio::io::AsyncWriteExt as _;
+    let (mut sender, receiver) = pipe::pipe().unwrap();
+    let mut output = OutputPipe::new(receiver);
+    assert_eq!(output.read_available(), (String::new(), 0));
+    let long = "x".repeat(SHORT_READ_BYTES) + "é";
+    sender.write_all(long.as_bytes()).await.unwrap();
+    sender.write_all(b"\xe2\x82").await.unwrap();
+    assert_eq!(output.read_available(), (long.clone(), long.len() as u64 + 2));
+    assert!(!output.has_ended());
+    sender.write_all(b"\xac").await.unwrap();
+    drop(sender);
+    assert_eq!(output.read_available(), ("€".to_owned(), 1));
+    assert_eq!(output.read_available(), (String::new(), 0));
+    assert!(output.has_ended());
 }
 
 #[test]

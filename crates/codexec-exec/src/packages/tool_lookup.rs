@@ -12,8 +12,8 @@ use super::proxy::ProxyPolicy;
 use super::source::{InstallerConfig, PackageSource};
 use super::tool::{CERTIFICATES, CONSTRAINTS, InstallRequest, InstallerKind};
 use super::{PackageError, Packages};
-use crate::engine::Engine;
 use crate::pool::HostResources;
+use crate::worker_kind::WorkerKind;
 use crate::zygote::run_blocking;
 use crate::{Settings, interpreter};
 
@@ -81,7 +81,7 @@ fn find_interpreter(
 ) -> Result<FoundInterpreter, crate::ExecError> {
     let settings =
         Settings { limits: installer_limits(settings), work_dirs: Vec::new(), ..settings.clone() };
-    let found = interpreter::find(Engine::of(language), &settings)?;
+    let found = interpreter::find(WorkerKind::of(language), &settings)?;
     let program = match (&found.python, &found.first) {
         (Some(python), _) => python.command.program.clone(),
         (
@@ -132,7 +132,7 @@ fn find_installer(
         )));
     };
     let source = PackageSource::new(language, &settings.packages, &config)?;
-    if let Some(rootfs) = &mut launch.room {
+    if let Some(rootfs) = &mut launch.rootfs {
         rootfs.placed.append(&mut placed);
         rootfs.shown.extend(shown.iter().flat_map(|path| interpreter::paths_outside_system(path)));
         if let Some(path) = &source.certificates {
@@ -158,7 +158,7 @@ impl Installer {
         caller: InstallCaller<'_>,
     ) -> Result<InstallerResult, PackageError> {
         let mut launch = self.launch.clone();
-        if let (Some(text), Some(rootfs)) = (constraints, &mut launch.room) {
+        if let (Some(text), Some(rootfs)) = (constraints, &mut launch.rootfs) {
             rootfs.written.push((PathBuf::from(CONSTRAINTS), text));
         }
         let command = self.tool.install_command(request);

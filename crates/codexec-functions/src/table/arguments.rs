@@ -1,5 +1,6 @@
 //! The arguments that functions share, optional and listed unless a row says otherwise.
 
+use crate::defaults::{list_length, max_wall_ms, wall_ms};
 use crate::{Argument, ArgumentType};
 
 const fn text(name: &'static str, description: &'static str) -> Argument {
@@ -26,7 +27,8 @@ pub(super) const INPUT: Argument =
 pub(super) const ARGS: Argument = texts("args", "`args` in the code; in Bash `$1`, `$2` ..");
 pub(super) const WORKING_DIR: Argument = text("working_dir", "whole path").option("--working-dir");
 pub(super) const TIMEOUT_MS: Argument =
-    integer("timeout_ms", "1-300000, default 30000").option("--timeout, in milliseconds");
+    integer("timeout_ms", concat!("1-", max_wall_ms!(), ", default ", wall_ms!()))
+        .option("--timeout, in milliseconds");
 pub(super) const SESSION_ID: Argument =
     text("session_id", "the id or name of an open session").option("--session");
 pub(super) const VERSION: Argument =
@@ -34,7 +36,8 @@ pub(super) const VERSION: Argument =
 pub(super) const NAME: Argument = text("name", "the script's name").option("NAME");
 pub(super) const TAG: Argument = text("tag", "only scripts with this tag").option("--tag");
 pub(super) const QUERY: Argument = text("query", "what the script does").option("the words");
-pub(super) const LIMIT: Argument = integer("limit", "default 20").option("--limit");
+pub(super) const LIMIT: Argument =
+    integer("limit", concat!("default ", list_length!())).option("--limit");
 pub(super) const OFFSET: Argument = integer("offset", "how many to skip").option("--offset");
 pub(super) const PACKAGE: Argument =
     text("package", "name, or name==1.2 / name@1.2").option("PACKAGE");

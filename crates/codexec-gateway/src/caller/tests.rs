@@ -7,19 +7,23 @@ fn params(value: Value) -> Map<String, Value> {
     }
 }
 
+fn elicitation(elicitation: ElicitationSupport) -> QuestionSupport {
+    QuestionSupport { elicitation, ..QuestionSupport::default() }
+}
+
 async fn ask(value: Value, can_show: ElicitationSupport) -> (Value, Option<Map<String, Value>>) {
     let (questions, mut seen) = mpsc::channel(1);
-    let caller = Caller::default().with_questions(questions, can_show);
+    let caller = Caller::default().with_questions(questions, elicitation(can_show));
     let server = ServerName::new("s").expect("a name");
-    let answer = caller.ask(&server, params(value));
+    let answer = caller.ask(&server, QuestionKind::Elicitation, params(value));
     tokio::pin!(answer);
     let question = tokio::select! {
-        answer = &mut answer => return (answer, None),
+        answer = &mut answer => return (answer.expect("a result"), None),
         question = seen.recv() => question.expect("a question"),
     };
     let shown = question.params.clone();
     question.answer(json!({"action": "accept", "content": {"a": 1}}));
-    (answer.await, Some(shown))
+    (answer.await.expect("a result"), Some(shown))
 }
 
 const BOTH: ElicitationSupport = ElicitationSupport { forms: true, urls: true };
@@ -35,7 +39,11 @@ async fn ask_1_questions_show_only_visible_text_and_web_addresses() {
     assert_eq!(shown, Some(params(seen)));
 
     let check = async |value: Value, can_show: ElicitationSupport| {
-        assert_eq!(ask(value.clone(), can_show).await, (decline_result(), None), "{value}");
+        assert_eq!(
+            ask(value.clone(), can_show).await,
+            (json!({"action": "decline"}), None),
+            "{value}"
+        );
     };
     check(form, ElicitationSupport { forms: false, urls: true }).await;
     let url = |url: &str| json!({"mode": "url", "message": "m", "url": url, "elicitationId": "1"});
@@ -50,12 +58,21 @@ async fn ask_1_questions_show_only_visible_text_and_web_addresses() {
 #[tokio::test]
 async fn unanswered_questions_are_cancelled() {
     let (questions, mut seen) = mpsc::channel(1);
-    let caller = Caller::default().with_questions(questions, BOTH);
+    let caller = Caller::default().with_questions(questions, elicitation(BOTH));
     let server = ServerName::new("s").expect("a name");
     let human = async { drop(seen.recv().await.expect("a question")) };
-    let (answer, ()) = tokio::join!(caller.ask(&server, params(json!({"message": "m"}))), human);
-    assert_eq!(answer, cancel_result());
+    let (answer, ()) = tokio::join!(
+        caller.ask(&server, QuestionKind::Elicitation, params(json!({"message": "m"}))),
+        human
+    );
+    assert_eq!(answer, Ok(cancel_result()));
     drop(seen);
-    assert_eq!(caller.ask(&server, Map::new()).await, decline_result());
-    assert_eq!(Caller::default().ask(&server, Map::new()).await, decline_result());
+    assert_eq!(
+        caller.ask(&server, QuestionKind::Elicitation, Map::new()).await,
+        decline(QuestionKind::Elicitation)
+    );
+    assert_eq!(
+        Caller::default().ask(&server, QuestionKind::Elicitation, Map::new()).await,
+        decline(QuestionKind::Elicitation)
+    );
 }

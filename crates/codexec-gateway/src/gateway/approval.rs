@@ -68,6 +68,11 @@ impl PendingApproval {
         find_differences(self.before.as_ref(), self.after.as_ref())
     }
 
+    /// Returns the hash of the definition.
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
     /// Returns the name with every non-ASCII character escaped, so that no lookalike letter passes.
     pub fn escaped_name(&self) -> String {
         let spell = |c: char| {

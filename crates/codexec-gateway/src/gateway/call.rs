@@ -8,7 +8,7 @@ use codexec_types::{
 use rmcp::model::CallToolRequestParams;
 use serde_json::{Map, Value};
 
-use super::{Gateway, blocking::is_large, rounds::call_until_complete};
+use super::{Gateway, RelayCall, RelayError, blocking::is_large, rounds::Rounds};
 use crate::{
     arguments::{ArgumentCheck, check, check_quickly},
     tool::Tool,
@@ -77,15 +77,35 @@ impl Gateway {
         args: &Json,
         allowed: &ToolFilter,
     ) -> Result<(Arc<Tool>, Value), CallError> {
+        let called = self.call_round(server, tool, args, allowed, RelayCall::default()).await;
+        called.map_err(|error| match error {
+            RelayError::Refused(error) => error,
+            RelayError::Rejected { tool, error } => {
+                let error = upstream_error(server, &UpstreamError::Rejected(*error));
+                error.about(server.as_str(), &tool)
+            }
+        })
+    }
+
+    /// The same, with what the client of a relay adds to a call. Errors of the server stay as they
+    /// are.
+    pub(super) async fn call_round(
+        &self,
+        server: &ServerName,
+        tool: &str,
+        args: &Json,
+        allowed: &ToolFilter,
+        relayed: RelayCall,
+    ) -> Result<(Arc<Tool>, Value), RelayError> {
         if !allowed.allows_server(server.as_str()) {
-            return Err(denied_error(ToolDenied::Server, server, tool));
+            return Err(denied_error(ToolDenied::Server, server, tool).into());
         }
         let checked =
             allowed.check(server.as_str(), tool).map_err(|err| denied_error(err, server, tool));
         let upstream = self.require_upstream(server)?;
         if let Err(err) = ensure_tool_listed(&upstream, tool).await {
             checked?;
-            return Err(upstream_error(server, &err).about(server.as_str(), tool));
+            return Err(upstream_error(server, &err).about(server.as_str(), tool).into());
         }
         // THREAT[UP-11]: arguments waiting for a server are counted over all callers, parsed or
         // not.
@@ -106,13 +126,43 @@ impl Gateway {
                 let message = format!("{server}.{real}: {}", err.message);
                 about(CallError { message, ..err })
             })?;
-            let mut params = CallToolRequestParams::new(real.to_owned());
-            params.arguments = Some(values);
-            match call_until_complete(&upstream, tool, &found, params, &self.caller).await {
+            let called =
+                self.call_until_complete(&upstream, (tool, &found), values, &relayed).await;
+            match called {
                 // The tool came from an outdated list.
                 Err(UpstreamError::Outdated) if !is_second => is_second = true,
-                Err(err) => return Err(about(upstream_error(server, &err))),
+                Err(UpstreamError::Rejected(error)) => {
+                    return Err(RelayError::rejected(&found.name, error));
+                }
+                Err(err) => return Err(about(upstream_error(server, &err)).into()),
                 Ok(result) => return Ok((found, result)),
+            }
+        }
+    }
+
+    /// Calls again with the caller's answers, as long as the server asks for them.
+    async fn call_until_complete(
+        &self,
+        upstream: &Arc<Upstream>,
+        (requested_name, tool): (&str, &Arc<Tool>),
+        values: Map<String, Value>,
+        relayed: &RelayCall,
+    ) -> Result<Value, UpstreamError> {
+        let mut rounds = Rounds::new(relayed.input.clone());
+        let mut params = CallToolRequestParams::new(tool.name.clone());
+        params.arguments = Some(values);
+        loop {
+            let input = std::mem::take(&mut rounds.input);
+            (params.input_responses, params.request_state) = (input.responses, input.state);
+            // Without further rounds, nobody needs the arguments again.
+            let sent = match self.caller.can_answer() {
+                true => params.clone(),
+                false => std::mem::replace(&mut params, CallToolRequestParams::new("")),
+            };
+            let meta = relayed.meta();
+            let result = upstream.call(requested_name, tool, sent, meta, &self.caller).await?;
+            if let Some(last) = rounds.finish(upstream, &self.caller, result).await? {
+                return Ok(last);
             }
         }
     }
@@ -203,7 +253,9 @@ impl Gateway {
 /// Makes sure that the list is current enough to show whether the tool exists.
 async fn ensure_tool_listed(upstream: &Arc<Upstream>, tool: &str) -> Result<(), UpstreamError> {
     let listing = upstream.listing();
-    if listing.as_ref().is_some_and(|listing| listing.find(tool).is_some()) {
+    let is_known = listing.as_ref().is_some_and(|listing| listing.find(tool).is_some());
+    upstream.count_lookup(is_known);
+    if is_known {
         return Ok(());
     }
     match upstream.connect().await {
@@ -215,7 +267,8 @@ async fn ensure_tool_listed(upstream: &Arc<Upstream>, tool: &str) -> Result<(), 
 }
 
 pub(super) fn upstream_error(server: &ServerName, error: &UpstreamError) -> CallError {
-    CallError::new(error.call_code(), format!("server \"{server}\": {error}"))
+    let text = format!("server \"{server}\": {error}");
+    CallError { retry_s: error.pause_s(), ..CallError::new(error.call_code(), text) }
 }
 
 /// The caller of the gateway adds what to ask for, which depends on the toolset.

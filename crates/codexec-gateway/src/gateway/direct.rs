@@ -157,8 +157,8 @@ fn shorten_with_hash(safe: &str, entry: &CatalogueEntry) -> String {
     format!("{head}_{}", hash.get(..HASH_CHARACTERS).unwrap_or_default())
 }
 
-/// Returns the complete definition with hidden characters stripped, or `None` if it is too long.
-fn build_definition(entry: &CatalogueEntry, name: &str) -> Option<Value> {
+/// Returns the complete definition with this name and with hidden characters stripped, or `None` if it is too long.
+pub(super) fn build_definition(entry: &CatalogueEntry, name: &str) -> Option<Value> {
     let tool = &entry.tool;
     if tool.raw.text().len() > DEFINITION_BYTES {
         tracing::debug!(tool = entry.dotted_name(), "definition is too long to list");

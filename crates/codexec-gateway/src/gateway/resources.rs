@@ -111,7 +111,10 @@ impl Gateway {
     }
 
     /// Returns the server, unless all of its tools are held for approval.
-    async fn readable_upstream(&self, server: &ServerName) -> Result<Arc<Upstream>, CallError> {
+    pub(super) async fn readable_upstream(
+        &self,
+        server: &ServerName,
+    ) -> Result<Arc<Upstream>, CallError> {
         let upstream = self.require_upstream(server)?;
         if upstream.listing().is_none() {
             let connected = upstream.connect().await;
@@ -200,7 +203,7 @@ fn describe_item(server: &ServerName, item: &Map<String, Value>) -> Value {
     Value::Object(out)
 }
 
-fn clean_texts(value: &mut Value) {
+pub(super) fn clean_texts(value: &mut Value) {
     match value {
         Value::String(text) => *text = cut_text(&clean_text(text), TEXT_BYTES),
         Value::Array(list) => list.iter_mut().for_each(clean_texts),

@@ -1,15 +1,12 @@
-//! Multi-round calls: a server with the newer protocol may return questions instead of a result,
+//! Multi-round requests: a server with the newer protocol may return questions instead of a result,
 //! and is called again with the answers.
 
-use std::sync::Arc;
-
 use codexec_types::{clean_line, cut_text};
-use rmcp::model::{CallToolRequestParams, InputResponses};
+use rmcp::model::InputResponses;
 use serde_json::{Map, Value};
 
 use crate::{
-    Caller,
-    tool::Tool,
+    Caller, QuestionKind,
     upstream::{Upstream, UpstreamError},
 };
 
@@ -17,31 +14,53 @@ const ROUNDS: usize = 10;
 /// The limit on questions in one round.
 const QUESTIONS: usize = 10;
 
-/// Calls until there is a result.
-pub(super) async fn call_until_complete(
-    upstream: &Arc<Upstream>,
-    requested_name: &str,
-    tool: &Arc<Tool>,
-    params: CallToolRequestParams,
-    caller: &Caller,
-) -> Result<Value, UpstreamError> {
-    if !caller.can_answer() {
-        return upstream.call(requested_name, tool, params, caller).await;
+/// The additions of a round to the first request: the answers, and the server's state.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RoundInput {
+    pub responses: Option<InputResponses>,
+    pub state: Option<String>,
+}
+
+/// The rounds of one request.
+pub(super) struct Rounds {
+    /// The input for the next round.
+    pub(super) input: RoundInput,
+    count: usize,
+}
+
+impl Rounds {
+    pub(super) fn new(input: RoundInput) -> Rounds {
+        Rounds { input, count: 0 }
     }
-    let mut next = params.clone();
-    for _ in 0..=ROUNDS {
-        let result = upstream.call(requested_name, tool, next, caller).await?;
-        if result.get("resultType").and_then(Value::as_str) != Some("input_required") {
-            return Ok(result);
+
+    /// Returns the result if it is the last one. Otherwise asks the caller, and `input` is for the
+    /// next round. A caller that cannot answer gets the questions as the result.
+    pub(super) async fn finish(
+        &mut self,
+        upstream: &Upstream,
+        caller: &Caller,
+        result: Value,
+    ) -> Result<Option<Value>, UpstreamError> {
+        if !is_input_required(&result) || !caller.can_answer() {
+            return Ok(Some(result));
         }
-        next = params.clone();
-        next.request_state = text(&result, "requestState");
-        next.input_responses = answer_questions(upstream, &result, caller).await?;
-        if next.request_state.is_none() && next.input_responses.is_none() {
-            return Err(refused_error("it asks for input without saying what".to_owned()));
+        self.count += 1;
+        if self.count > ROUNDS {
+            return Err(refused_error(format!("it asked for input more than {ROUNDS} times")));
+        }
+        self.input = RoundInput {
+            state: text(&result, "requestState"),
+            responses: answer_questions(upstream, &result, caller).await?,
+        };
+        match self.input == RoundInput::default() {
+            true => Err(refused_error("it asks for input without saying what".to_owned())),
+            false => Ok(None),
         }
     }
-    Err(refused_error(format!("it asked for input more than {ROUNDS} times")))
+}
+
+fn is_input_required(result: &Value) -> bool {
+    result.get("resultType").and_then(Value::as_str) == Some("input_required")
 }
 
 async fn answer_questions(
@@ -49,28 +68,36 @@ async fn answer_questions(
     result: &Value,
     caller: &Caller,
 ) -> Result<Option<InputResponses>, UpstreamError> {
+    let mut responses = InputResponses::new();
+    let Some(questions) = read_questions(result)? else { return Ok(None) };
+    for (key, kind, params) in questions {
+        let answer = caller.ask(upstream.name(), kind, params).await;
+        responses.insert(key, answer.map_err(UpstreamError::Rejected)?);
+    }
+    Ok(Some(responses))
+}
+
+type KeyedQuestion = (String, QuestionKind, Map<String, Value>);
+
+/// Returns the questions in a result; `None` if it has none.
+pub(super) fn read_questions(result: &Value) -> Result<Option<Vec<KeyedQuestion>>, UpstreamError> {
     let Some(requests) = result.get("inputRequests").and_then(Value::as_object) else {
         return Ok(None);
     };
     if requests.len() > QUESTIONS {
         return Err(refused_error(format!("it asks more than {QUESTIONS} questions at once")));
     }
-    let mut responses = InputResponses::new();
-    for (key, request) in requests {
+    let read = |(key, request): (&String, &Value)| {
         let method = text(request, "method").unwrap_or_default();
-        if method != "elicitation/create" {
+        let Some(kind) = QuestionKind::from_method(&method) else {
             let method = cut_text(&clean_line(&method), 100);
-            return Err(refused_error(format!(
-                "it requests {method:?} from us, which is not supported"
-            )));
-        }
-        let params = match request.get("params") {
-            Some(Value::Object(params)) => params.clone(),
-            Some(_) | None => Map::new(),
+            let why = format!("it requests {method:?} from us, which is not supported");
+            return Err(refused_error(why));
         };
-        responses.insert(key.clone(), caller.ask(upstream.name(), params).await);
-    }
-    Ok(Some(responses))
+        let params = request.get("params").and_then(Value::as_object).cloned().unwrap_or_default();
+        Ok((key.clone(), kind, params))
+    };
+    requests.iter().map(read).collect::<Result<_, _>>().map(Some)
 }
 
 fn refused_error(why: String) -> UpstreamError {

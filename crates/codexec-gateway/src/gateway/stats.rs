@@ -4,6 +4,7 @@ use codexec_types::ToolFilter;
 use serde_json::json;
 
 use super::Gateway;
+use crate::catalogue::Catalogue;
 
 /// One server's share of the catalogue.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -16,9 +17,20 @@ pub struct ServerCost {
 }
 
 impl Gateway {
-    /// Returns the costs in configured order, including servers without tools.
+    /// Returns the costs in configured order, including servers without tools. Starts servers
+    /// whose tools are not known.
     pub async fn measure_costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
         let (catalogue, _) = self.gather_all_lists(allowed).await;
+        self.costs_in(&catalogue, allowed)
+    }
+
+    /// Returns the costs of the tools that are known. Looking at servers does not start them.
+    pub async fn measure_known_costs(&self, allowed: &ToolFilter) -> Vec<ServerCost> {
+        let catalogue = self.catalogue().await;
+        self.costs_in(&catalogue, allowed)
+    }
+
+    fn costs_in(&self, catalogue: &Catalogue, allowed: &ToolFilter) -> Vec<ServerCost> {
         let names = self.server_names();
         let visible = names.iter().filter(|name| allowed.allows_server(name.as_str()));
         visible

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest};
+use codexec_telemetry::SpanKind;
+use rmcp::model::{CallToolRequestParams, ClientRequest, CustomRequest, RequestMetaObject};
 use serde_json::Value;
 use tokio::{sync::SemaphorePermit, time::Instant};
 
@@ -15,12 +16,20 @@ use super::{
 };
 use crate::{Caller, tool::Tool};
 
+/// The field of a request's metadata that names the span it belongs to.
+pub(super) const TRACE_PARENT: &str = "traceparent";
+
 /// A request to a server.
 enum UpstreamRequest<'a> {
     /// A tool call: the requested name, and the definition it resolved to.
-    Tool { requested_name: &'a str, tool: &'a Arc<Tool>, params: CallToolRequestParams },
+    Tool {
+        requested_name: &'a str,
+        tool: &'a Arc<Tool>,
+        params: CallToolRequestParams,
+        meta: Option<RequestMetaObject>,
+    },
     /// Any other method, with its parameters.
-    Other(&'static str, Value),
+    Other { method: &'static str, params: Value, meta: Option<RequestMetaObject> },
 }
 
 /// A call in progress. If dropped early, it is still recorded.
@@ -39,9 +48,26 @@ impl Upstream {
         requested_name: &str,
         tool: &Arc<Tool>,
         params: CallToolRequestParams,
+        meta: Option<RequestMetaObject>,
         caller: &Caller,
     ) -> Result<Value, UpstreamError> {
-        self.attempt(UpstreamRequest::Tool { requested_name, tool, params }, caller).await
+        let tracer = &self.shared.settings.tracer;
+        let mut span = tracer.start(SpanKind::Client, "tools/call", caller.trace());
+        span.set("mcp.method.name", "tools/call");
+        span.set("codexec.server", self.name().as_str());
+        span.set("gen_ai.tool.name", &tool.name);
+        let mut params = params;
+        if let Some(context) = span.context() {
+            let meta = params.meta.get_or_insert_default();
+            meta.insert(TRACE_PARENT.to_owned(), context.to_string().into());
+        }
+        let request = UpstreamRequest::Tool { requested_name, tool, params, meta };
+        let called = self.attempt(request, caller).await;
+        if let Err(error) = &called {
+            let code = serde_json::to_value(error.call_code()).unwrap_or_default();
+            span.fail(code.as_str().unwrap_or_default());
+        }
+        called
     }
 
     /// Sends any other request, under the same limits.
@@ -50,7 +76,18 @@ impl Upstream {
         method: &'static str,
         params: Value,
     ) -> Result<Value, UpstreamError> {
-        self.attempt(UpstreamRequest::Other(method, params), &Caller::default()).await
+        self.ask_for(method, params, None, &Caller::default()).await
+    }
+
+    /// Sends any other request for a caller that may be asked questions.
+    pub(crate) async fn ask_for(
+        self: &Arc<Upstream>,
+        method: &'static str,
+        params: Value,
+        meta: Option<RequestMetaObject>,
+        caller: &Caller,
+    ) -> Result<Value, UpstreamError> {
+        self.attempt(UpstreamRequest::Other { method, params, meta }, caller).await
     }
 
     /// Reserves memory for the arguments of a call, over all callers of this server. Held as long
@@ -87,15 +124,15 @@ impl Upstream {
         self.counts.count_call();
         let guard = connection.register_caller(self.name(), caller);
         let on_progress = caller.follow_call();
-        let (timeouts, guard) = (self.call_timeouts(), guard.as_ref());
+        let (timeouts, watchers) = (self.call_timeouts(), (on_progress, guard.as_ref()));
         let called = match request {
-            UpstreamRequest::Tool { params, .. } => {
-                connection.call(params, timeouts, on_progress, guard).await
+            UpstreamRequest::Tool { params, meta, .. } => {
+                connection.call(params, meta, timeouts, watchers).await
             }
-            UpstreamRequest::Other(method, params) => {
+            UpstreamRequest::Other { method, params, meta } => {
                 let request = CustomRequest::new(method, Some(params));
                 let request = ClientRequest::CustomRequest(request);
-                connection.ask(request, timeouts, on_progress, guard).await
+                connection.ask(request, meta, timeouts, watchers).await
             }
         };
         attempt.finish(&called);

@@ -10,11 +10,12 @@ use std::{
     },
 };
 
-use rmcp::model::{ErrorData, JsonObject};
+use rmcp::model::{CallToolRequestParams, ErrorData, JsonObject};
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
+use super::call::TRACE_PARENT;
 use super::stdin_writer::{SendError, StdinWriter};
 
 /// The first of our request ids. rmcp counts from 0 and never gets here with its lists and
@@ -54,13 +55,16 @@ struct ToolCallParams<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     arguments: Option<&'a JsonObject>,
     #[serde(rename = "_meta")]
-    meta: RequestMeta,
+    meta: RequestMeta<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct RequestMeta {
+struct RequestMeta<'a> {
     progress_token: i64,
+    /// All lower case in the standard.
+    #[serde(rename = "traceparent", skip_serializing_if = "Option::is_none")]
+    trace_parent: Option<&'a str>,
 }
 
 impl CallPipe {
@@ -101,9 +105,11 @@ impl PendingAnswers {
 }
 
 impl PipedCall<'_> {
-    pub(super) fn send(&self, tool: &str, arguments: Option<&JsonObject>) -> Result<(), SendError> {
-        let meta = RequestMeta { progress_token: self.id };
-        let params = ToolCallParams { name: tool, arguments, meta };
+    pub(super) fn send(&self, params: &CallToolRequestParams) -> Result<(), SendError> {
+        let trace_parent = params.meta.as_ref().and_then(|meta| meta.get(TRACE_PARENT)?.as_str());
+        let meta = RequestMeta { progress_token: self.id, trace_parent };
+        let arguments = params.arguments.as_ref();
+        let params = ToolCallParams { name: &params.name, arguments, meta };
         let request = ToolCallRequest { jsonrpc: "2.0", id: self.id, method: "tools/call", params };
         let sent = self.pipe.stdin.send(&request);
         if sent.is_err() {

@@ -15,8 +15,8 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    Caller,
-    caller::{cancel_result, decline_result},
+    Caller, QuestionKind, RpcError,
+    caller::{cancel, decline},
 };
 
 /// The limit on questions during one call.
@@ -69,10 +69,14 @@ impl Callers {
 
     /// Answers a question of the server. The request does not say which call it belongs to, so the
     /// oldest call's caller is asked; without calls it is declined.
-    pub(super) async fn ask(&self, params: Map<String, Value>) -> Value {
+    pub(super) async fn ask(
+        &self,
+        kind: QuestionKind,
+        params: Map<String, Value>,
+    ) -> Result<Value, RpcError> {
         match self.oldest_call() {
-            Some(call) => call.ask(params).await,
-            None => decline_result(),
+            Some(call) => call.ask(kind, params).await,
+            None => decline(kind),
         }
     }
 
@@ -83,13 +87,13 @@ impl Callers {
 }
 
 impl RegisteredCall {
-    async fn ask(&self, params: Map<String, Value>) -> Value {
+    async fn ask(&self, kind: QuestionKind, params: Map<String, Value>) -> Result<Value, RpcError> {
         if self.questions_asked.fetch_add(1, Ordering::Relaxed) >= QUESTIONS {
-            return cancel_result();
+            return cancel(kind);
         }
         let _open = QuestionPause::new(&self.paused);
-        let answer = self.is_over.run_until_cancelled(self.caller.ask(&self.server, params)).await;
-        answer.unwrap_or_else(cancel_result)
+        let asking = self.caller.ask(&self.server, kind, params);
+        self.is_over.run_until_cancelled(asking).await.unwrap_or_else(|| cancel(kind))
     }
 }
 

@@ -1,37 +1,52 @@
 //! Our client side of MCP: handles requests and notifications from an upstream.
-#![expect(deprecated, reason = "to say that we have no roots, one has to name them")]
+#![expect(deprecated, reason = "sampling and roots are deprecated, and still relayed")]
 
 use rmcp::{
     ErrorData, RoleClient,
     handler::client::ClientHandler,
     model::{
-        ClientCapabilities, ClientConfig, CustomRequest, CustomResult, ElicitRequestParams,
-        ElicitResult, ElicitationAction, ElicitationCapability, ErrorCode,
-        FormElicitationCapability, Implementation, ListRootsResult, NumberOrString,
-        ProgressNotificationParam, ProgressToken, ProtocolVersion, UrlElicitationCapability,
+        ClientCapabilities, ClientConfig, CreateMessageRequestParams, CreateMessageResult,
+        CustomRequest, CustomResult, ElicitRequestParams, ElicitResult, ElicitationAction,
+        ElicitationCapability, ErrorCode, FormElicitationCapability, Implementation,
+        ListRootsResult, NumberOrString, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+        RootsCapabilities, SamplingCapability, UrlElicitationCapability,
     },
     service::{NotificationContext, RequestContext},
 };
 use serde_json::{Map, Value};
 
-use super::{connection::ServerEvents, progress::CallProgress};
+use super::{progress::CallProgress, server_events::ServerEvents};
+use crate::QuestionKind;
 
-/// A client that makes calls, and forwards questions to the caller. It declares neither sampling
-/// nor roots: both are deprecated, and the client behind us may not support them.
+/// A client that makes calls, and forwards questions to the caller. It declares sampling and roots
+/// only for a relay: both are deprecated, and the client behind us may not support them.
 pub(super) struct UpstreamClient {
     pub(super) server_events: ServerEvents,
 }
 
 impl UpstreamClient {
-    async fn ask(&self, params: Value, context: &RequestContext<RoleClient>) -> Value {
+    async fn ask(
+        &self,
+        kind: QuestionKind,
+        params: Value,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<Value, ErrorData> {
+        if kind != QuestionKind::Elicitation && !self.is_relay() {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, kind.method(), None));
+        }
         let params = match params {
             Value::Object(params) => params,
             _ => Map::new(),
         };
-        tokio::select! {
-            answer = self.server_events.callers.ask(params) => answer,
-            () = context.ct.cancelled() => crate::caller::cancel_result(),
-        }
+        let answer = tokio::select! {
+            answer = self.server_events.callers.ask(kind, params) => answer,
+            () = context.ct.cancelled() => crate::caller::cancel(kind),
+        };
+        answer.map_err(|error| ErrorData::new(ErrorCode(error.code), error.message, error.data))
+    }
+
+    fn is_relay(&self) -> bool {
+        self.server_events.notices.is_some()
     }
 }
 
@@ -43,6 +58,10 @@ impl ClientHandler for UpstreamClient {
             .with_url(UrlElicitationCapability::default());
         let mut capabilities = ClientCapabilities::default();
         capabilities.elicitation = Some(elicitation);
+        if self.is_relay() {
+            capabilities.sampling = Some(SamplingCapability::default());
+            capabilities.roots = Some(RootsCapabilities::default());
+        }
         ClientConfig::new(capabilities, name)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
@@ -67,9 +86,28 @@ impl ClientHandler for UpstreamClient {
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
         let params = serde_json::to_value(request).unwrap_or_default();
-        let answer = self.ask(params, &context).await;
+        let answer = self.ask(QuestionKind::Elicitation, params, &context).await?;
         Ok(serde_json::from_value(answer)
             .unwrap_or_else(|_| ElicitResult::new(ElicitationAction::Cancel)))
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        let params = serde_json::to_value(request).unwrap_or_default();
+        let answer = self.ask(QuestionKind::Sampling, params, &context).await?;
+        serde_json::from_value(answer).map_err(|_| invalid_answer())
+    }
+
+    /// rmcp would answer with an empty list, as if we had declared roots.
+    async fn list_roots(
+        &self,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ListRootsResult, ErrorData> {
+        let answer = self.ask(QuestionKind::Roots, Value::Null, &context).await?;
+        serde_json::from_value(answer).map_err(|_| invalid_answer())
     }
 
     /// Handles requests that rmcp cannot parse, such as a form with newer kinds of fields.
@@ -78,18 +116,14 @@ impl ClientHandler for UpstreamClient {
         request: CustomRequest,
         context: RequestContext<RoleClient>,
     ) -> Result<CustomResult, ErrorData> {
-        if request.method != "elicitation/create" {
+        let Some(kind) = QuestionKind::from_method(&request.method) else {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
-        }
+        };
         let params = request.params.unwrap_or_default();
-        Ok(CustomResult(self.ask(params, &context).await))
+        Ok(CustomResult(self.ask(kind, params, &context).await?))
     }
+}
 
-    /// rmcp would answer with an empty list, as if we had declared roots.
-    async fn list_roots(
-        &self,
-        _context: RequestContext<RoleClient>,
-    ) -> Result<ListRootsResult, ErrorData> {
-        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "roots/list", None))
-    }
+fn invalid_answer() -> ErrorData {
+    ErrorData::new(ErrorCode::INTERNAL_ERROR, "the client's answer is not valid", None)
 }

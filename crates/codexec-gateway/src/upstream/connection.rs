@@ -7,8 +7,8 @@ use rmcp::{
     RoleClient,
     model::{
         CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-        ClientNotification, ClientRequest, ErrorCode, NumberOrString, ProgressToken,
-        ProtocolVersion, RequestId, ServerResult,
+        ClientNotification, ClientRequest, ErrorCode, ErrorData, NumberOrString, ProgressToken,
+        ProtocolVersion, RequestId, RequestMetaObject, ServerResult,
     },
     service::{
         Peer, PeerRequestOptions, RequestHandle, RunningService, RunningServiceCancellationToken,
@@ -22,14 +22,15 @@ use tokio_util::sync::CancellationToken;
 use super::{
     UpstreamError,
     call_pipe::CallPipe,
-    callers::{CallerGuard, Callers},
+    callers::CallerGuard,
     list_changes::ListChanges,
     process::{ProcessGuard, ServerProcess},
-    progress::{OnProgress, ProgressListeners, ProgressSubscription},
+    progress::{OnProgress, ProgressSubscription},
     remote::RequestFailures,
+    server_events::ServerEvents,
     stdin_writer::SendError,
 };
-use crate::Caller;
+use crate::{Caller, RpcError};
 
 /// The limit on a server's reported name and version.
 const VERSION_BYTES: usize = 500;
@@ -47,17 +48,6 @@ pub(crate) struct UpstreamConnection {
     /// Cancelled when the server will send nothing more.
     closed: CancellationToken,
     server_events: ServerEvents,
-}
-
-/// Receivers for messages that a server sends by itself.
-#[derive(Clone, Default)]
-pub(super) struct ServerEvents {
-    /// Changes of its list of tools.
-    pub(super) changes: Arc<ListChanges>,
-    /// Progress of calls.
-    pub(super) progress: Arc<ProgressListeners>,
-    /// Callers that can answer its questions.
-    pub(super) callers: Arc<Callers>,
 }
 
 /// Time limits for an answer.
@@ -106,6 +96,18 @@ impl UpstreamConnection {
         }
     }
 
+    /// Returns true if the server speaks a protocol version without a handshake.
+    pub(crate) fn is_modern(&self) -> bool {
+        self.is_modern
+    }
+
+    /// Returns the capabilities that the server declares.
+    pub(crate) fn capabilities(&self) -> Value {
+        let info = self.peer.peer_info();
+        let declared = info.map(|info| serde_json::to_value(&info.capabilities));
+        declared.and_then(Result::ok).unwrap_or_default()
+    }
+
     /// Returns the name and version that the server reports.
     pub(super) fn version(&self) -> Option<String> {
         let info = self.peer.peer_info()?;
@@ -129,9 +131,9 @@ impl UpstreamConnection {
     pub(super) async fn call(
         &self,
         params: CallToolRequestParams,
+        meta: Option<RequestMetaObject>,
         timeouts: CallTimeouts,
-        on_progress: Option<OnProgress>,
-        caller_guard: Option<&CallerGuard<'_>>,
+        (on_progress, caller_guard): (Option<OnProgress>, Option<&CallerGuard<'_>>),
     ) -> Result<Value, UpstreamError> {
         // A second round, which carries answers to the server's questions.
         let is_answer = params.request_state.is_some() || params.input_responses.is_some();
@@ -139,13 +141,13 @@ impl UpstreamConnection {
             ServerTransport::Process(_, call_pipe) if !self.is_modern && !is_answer => call_pipe,
             ServerTransport::Process(..) | ServerTransport::Remote(_) => {
                 let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-                return self.ask(request, timeouts, on_progress, caller_guard).await;
+                return self.ask(request, meta, timeouts, (on_progress, caller_guard)).await;
             }
         };
         let mut call = call_pipe.begin_call();
         let begun = Instant::now();
         let subscription = self.server_events.progress.subscribe(call.id, on_progress);
-        match call.send(&params.name, params.arguments.as_ref()) {
+        match call.send(&params) {
             Ok(()) => {}
             Err(SendError::Closed) => return Err(self.end_error().await),
             Err(SendError::Backlog) => return Err(UpstreamError::Backlog),
@@ -164,7 +166,7 @@ impl UpstreamConnection {
             }
         };
         let Some(answer) = answer else { return Err(self.end_error().await) };
-        answer.map_err(|error| reply_error(error.code, &error.message))
+        answer.map_err(reply_error)
     }
 
     /// Sends a request and returns its raw result. Dropping the future cancels it.
@@ -173,7 +175,7 @@ impl UpstreamConnection {
         request: ClientRequest,
         limit: Duration,
     ) -> Result<Value, UpstreamError> {
-        self.ask(request, CallTimeouts { idle: limit, total: limit }, None, None).await
+        self.ask(request, None, CallTimeouts { idle: limit, total: limit }, (None, None)).await
     }
 
     /// Sends a request whose timeout restarts at every progress notification and is paused during
@@ -181,12 +183,16 @@ impl UpstreamConnection {
     pub(super) async fn ask(
         &self,
         request: ClientRequest,
+        meta: Option<RequestMetaObject>,
         timeouts: CallTimeouts,
-        on_progress: Option<OnProgress>,
-        caller_guard: Option<&CallerGuard<'_>>,
+        (on_progress, caller_guard): (Option<OnProgress>, Option<&CallerGuard<'_>>),
     ) -> Result<Value, UpstreamError> {
         let begun = Instant::now();
-        let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options());
+        let mut options = PeerRequestOptions::no_options();
+        // What the client of a relay declares replaces what we declare; older servers know only
+        // the handshake.
+        options.meta = meta.filter(|_| self.is_modern);
+        let sent = self.peer.send_request_with_option(request, options);
         let mut handle = match timeout_at(begun + timeouts.idle, sent).await {
             Ok(Ok(handle)) => handle,
             Ok(Err(_)) => return Err(self.end_error().await),
@@ -209,9 +215,7 @@ impl UpstreamConnection {
         }
         match answer {
             Some(Ok(ServerResult::CustomResult(result))) => Ok(result.0),
-            Some(Err(ServiceError::McpError(error))) => {
-                Err(reply_error(error.code, &error.message))
-            }
+            Some(Err(ServiceError::McpError(error))) => Err(reply_error(error)),
             Some(Err(ServiceError::TransportSend(error))) => {
                 Err(UpstreamError::Unreachable(error.error.to_string()))
             }
@@ -307,12 +311,12 @@ impl CallTimeouts {
     }
 }
 
-fn reply_error(code: ErrorCode, message: &str) -> UpstreamError {
-    if code == ErrorCode::METHOD_NOT_FOUND {
-        UpstreamError::NoSuchMethod
-    } else {
-        UpstreamError::Refused(message.to_owned())
+fn reply_error(error: ErrorData) -> UpstreamError {
+    if error.code == ErrorCode::METHOD_NOT_FOUND {
+        return UpstreamError::NoSuchMethod;
     }
+    let message = error.message.into_owned();
+    UpstreamError::Rejected(RpcError { code: error.code.0, message, data: error.data })
 }
 
 /// A sent request; dropping it without an answer cancels the request.

@@ -28,6 +28,8 @@ pub(crate) struct CallCounters {
     starts: AtomicU64,
     total_us: AtomicU64,
     buckets: [AtomicU64; BUCKETS],
+    list_hits: AtomicU64,
+    list_misses: AtomicU64,
     last_error: Mutex<Option<String>>,
 }
 
@@ -69,6 +71,17 @@ impl CallCounters {
 
     pub(super) fn count_refusal(&self) {
         self.refused.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a tool that was looked up: in the known list, or by asking the server.
+    pub(super) fn count_lookup(&self, is_known: bool) {
+        let counter = if is_known { &self.list_hits } else { &self.list_misses };
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns the lookups in the known list, and those that had to ask the server.
+    pub(super) fn lookups(&self) -> (u64, u64) {
+        (self.list_hits.load(Ordering::Relaxed), self.list_misses.load(Ordering::Relaxed))
     }
 
     pub(super) fn count_answer(&self, took: Duration) {

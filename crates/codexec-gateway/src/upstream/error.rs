@@ -6,6 +6,7 @@ use codexec_types::CallCode;
 use tokio::time::Instant;
 
 use super::breaker::CallVerdict;
+use crate::RpcError;
 
 /// The first retry delay, and the minimum time between two starts.
 pub(super) const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -65,6 +66,9 @@ pub(crate) enum UpstreamError {
     NoSuchMethod,
     #[error("{0}")]
     Refused(String),
+    /// The server answered with an error of its own.
+    #[error("{0}")]
+    Rejected(RpcError),
     #[error("the gateway is shutting down")]
     ShutDown,
 }
@@ -91,7 +95,32 @@ impl UpstreamError {
             | UpstreamError::Outdated
             | UpstreamError::NoSuchMethod
             | UpstreamError::Refused(_)
+            | UpstreamError::Rejected(_)
             | UpstreamError::ShutDown => CallCode::UpstreamError,
+        }
+    }
+
+    /// Returns how long programs wait before they call again: code-executor's values.
+    pub(crate) fn pause_s(&self) -> Option<u64> {
+        match self {
+            UpstreamError::BreakerOpen { .. }
+            | UpstreamError::BreakerProbing { .. }
+            | UpstreamError::QueueTimeout { .. } => Some(30),
+            UpstreamError::QueueFull { .. } => Some(60),
+            UpstreamError::Start(_)
+            | UpstreamError::RetryLater { .. }
+            | UpstreamError::NeedsLogin { .. }
+            | UpstreamError::Ended(_)
+            | UpstreamError::Unreachable(_)
+            | UpstreamError::Backlog
+            | UpstreamError::Busy { .. }
+            | UpstreamError::Timeout(_)
+            | UpstreamError::ListMissing
+            | UpstreamError::Outdated
+            | UpstreamError::NoSuchMethod
+            | UpstreamError::Refused(_)
+            | UpstreamError::Rejected(_)
+            | UpstreamError::ShutDown => None,
         }
     }
 
@@ -104,6 +133,7 @@ impl UpstreamError {
             UpstreamError::Busy { retry_after } => CallVerdict::Busy(*retry_after),
             UpstreamError::NoSuchMethod
             | UpstreamError::Refused(_)
+            | UpstreamError::Rejected(_)
             | UpstreamError::NeedsLogin { .. } => CallVerdict::Answered,
             // Failed starts have their own retry delay; the others never reached the server.
             UpstreamError::Start(_)

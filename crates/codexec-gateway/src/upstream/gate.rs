@@ -7,6 +7,7 @@ use std::{
 };
 
 use codexec_mcp_config::ServerOptions;
+use codexec_telemetry::{Histogram, HistogramCounts};
 use tokio::{
     sync::{Semaphore, SemaphorePermit, TryAcquireError},
     time::{Instant, timeout_at},
@@ -21,6 +22,8 @@ const RESERVED_CALLS: usize = 4;
 const ARGUMENT_KIB: u32 = 24 << 10;
 /// Smaller arguments are limited by the number of calls only.
 const SMALL_BYTES: usize = 16 << 10;
+/// The bounds of the histogram of waits.
+const WAIT_BOUNDS_MS: [u64; 8] = [100, 500, 1_000, 2_500, 5_000, 10_000, 15_000, 30_000];
 
 pub(crate) struct Gate {
     calls: Semaphore,
@@ -30,6 +33,7 @@ pub(crate) struct Gate {
     queue: usize,
     queue_wait: Duration,
     waiting: AtomicUsize,
+    waits: Histogram,
 }
 
 /// Why a call may not wait, or stopped waiting.
@@ -54,6 +58,7 @@ impl Gate {
             queue: settings.queue,
             queue_wait: settings.queue_wait,
             waiting: AtomicUsize::new(0),
+            waits: Histogram::new(&WAIT_BOUNDS_MS),
         }
     }
 
@@ -63,6 +68,11 @@ impl Gate {
 
     pub(crate) fn waiting_count(&self) -> usize {
         self.waiting.load(Ordering::Relaxed)
+    }
+
+    /// Returns how long the calls that had to wait did so, with and without success.
+    pub(crate) fn waits(&self) -> HistogramCounts {
+        self.waits.snapshot()
     }
 
     /// Acquires one of this server's concurrent calls, in order of arrival.
@@ -121,7 +131,10 @@ impl Gate {
         if before >= self.queue {
             return Err(refused(None));
         }
-        match timeout_at(Instant::now() + self.queue_wait, permit).await {
+        let begun = Instant::now();
+        let permit = timeout_at(begun + self.queue_wait, permit).await;
+        self.waits.count(begun.elapsed());
+        match permit {
             Ok(Ok(permit)) => Ok(permit),
             Ok(Err(_)) | Err(_) => Err(refused(Some(self.queue_wait))),
         }

@@ -11,10 +11,11 @@ use super::{
     UpstreamError,
     call_pipe::CallPipe,
     client::UpstreamClient,
-    connection::{ServerEvents, ServerTransport, UpstreamConnection},
+    connection::{ServerTransport, UpstreamConnection},
     log::ServerLog,
     process::{SpawnedServer, spawn},
     remote,
+    server_events::ServerEvents,
     start::plan,
     stdin_writer::StdinWriter,
     stdio::StdioTransport,
@@ -25,15 +26,16 @@ use crate::{GatewaySettings, secret::resolve_secret};
 pub(super) async fn open(
     config: &ServerConfig,
     settings: &Arc<GatewaySettings>,
+    server_events: ServerEvents,
     deadline: Instant,
 ) -> Result<UpstreamConnection, UpstreamError> {
     match &config.transport {
         TransportConfig::Stdio(program) => {
             let log = ServerLog::new(settings, &config.name);
-            open_stdio(program, log, settings, deadline).await
+            open_stdio(program, log, settings, server_events, deadline).await
         }
         TransportConfig::Remote(remote) => {
-            remote::open(&config.name, remote, settings, deadline).await
+            remote::open(&config.name, remote, settings, server_events, deadline).await
         }
     }
 }
@@ -42,6 +44,7 @@ async fn open_stdio(
     program: &StdioConfig,
     log: Option<ServerLog>,
     settings: &GatewaySettings,
+    server_events: ServerEvents,
     deadline: Instant,
 ) -> Result<UpstreamConnection, UpstreamError> {
     let mut env = Vec::new();
@@ -57,7 +60,6 @@ async fn open_stdio(
         spawned.map_err(|err| refused(format!("could not be started: {err}")))?;
     let process = guard.0.clone();
     let closed = CancellationToken::new();
-    let server_events = ServerEvents::default();
     let client = UpstreamClient { server_events: server_events.clone() };
     let stdin = StdinWriter::new(stdin, process.clone());
     let stdin =

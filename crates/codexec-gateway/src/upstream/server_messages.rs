@@ -5,7 +5,7 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value, json};
 
-use super::{connection::ServerEvents, progress::CallProgress};
+use super::{progress::CallProgress, server_events::ServerEvents};
 
 /// The limit on concurrent requests of a server.
 const REQUESTS: usize = 16;
@@ -73,7 +73,10 @@ impl ServerMessages {
                 self.notices += 1;
                 Handling::Forward
             }
-            (None, _) => Handling::Handled,
+            (None, _) => {
+                self.server_events.relay(method, message.get("params"));
+                Handling::Handled
+            }
         }
     }
 

@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     call_pipe::CallPipe,
-    connection::ServerEvents,
     incoming::{InFlight, Message, ParsedLine, fail_oversized_line, parse_line, read_parsed_line},
     process::ServerProcess,
+    server_events::ServerEvents,
     server_messages::ServerMessages,
     stdin_writer::{SendError, StdinWriter},
 };

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn rules_are_parsed() {
-    let offset = |rule: &str, at: i64| Rule::parse(rule).and_then(|rule| rule.offset_at(at));
+    let offset = |rule: &str, at: i64| ZoneRule::parse(rule).and_then(|rule| rule.offset_at(at));
     // 31 March 2024, 01:00 UTC, and 27 October 2024, 01:00 UTC.
     let central = "CET-1CEST,M3.5.0,M10.5.0/3";
     assert_eq!(offset(central, 1_711_846_799), Some(3_600));

@@ -116,7 +116,7 @@ impl<'a> ShellSession<'a> {
             return Err(io::ErrorKind::InvalidData.into());
         }
         let (number, key) = (cell.number, cell.key.clone());
-        let before = ProcessTable::read();
+        let before = ProcessTable::read_before_cell(self.shell.pid);
         self.shell.clear_state();
         match self.cells.write_cell(cell) {
             Ok((line, streams)) => {
@@ -207,14 +207,17 @@ impl<'a> ShellSession<'a> {
     fn end_cell(&mut self, status: i32, gone: Option<String>) -> io::Result<()> {
         let Some(running) = self.running.take() else { return Ok(()) };
         self.broker.drain()?;
-        self.cells.clear_files(running.number, &running.key);
+        let RunningCell { number, key, .. } = &running;
         let ending = match (status, gone) {
             _ if running.round > 0 => CellEnding::Interrupted,
             (_, Some(path)) => CellEnding::DirectoryGone(path),
             (0, None) => CellEnding::Returned(Json::null()),
             (status, None) => CellEnding::Exited(status),
         };
-        self.broker.send(&FromGuest::CellEnded { key: running.key, ending })
+        self.broker.send(&FromGuest::CellEnded { key: key.clone(), ending })?;
+        // After the report, which the client waits for. The next cell's files have other names.
+        self.cells.clear_files(*number, key);
+        Ok(())
     }
 
     /// Replaces a shell that ended in the middle of a cell by a new one with the same state.

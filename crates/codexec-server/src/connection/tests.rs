@@ -2,15 +2,15 @@
 
 use std::time::{Duration, SystemTime};
 
-use codexec_exec::{FileSettings, PythonSettings, Settings, Workers};
+use codexec_exec::{FileSettings, GuestSettings, Settings, Workers};
 use codexec_functions::OwnFunction;
 use codexec_gateway::{Gateway, GatewaySettings, Warden};
 use codexec_scripts::Library;
 use codexec_store::{ExecutionEnd, ExecutionStart, SessionStart};
 use codexec_types::{
-    AdmissionRequest, Edge, ExecutionId, FileChanges, Grants, GuestOutput, Identity, Json,
-    Language, Limits, Outcome, RecordEnding, RequestOrigin, RequestedLimits, SessionId, TokenName,
-    ToolFilter, ToolView, WorkingDirPolicy,
+    AdmissionRequest, Edge, ExecutionId, FileChanges, Grants, GuestOutput, Identity, Language,
+    Limits, Outcome, RecordEnding, RequestOrigin, SessionId, TokenName, ToolFilter,
+    WorkingDirPolicy,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -60,12 +60,10 @@ fn settings() -> Settings {
         programs_role: "zygote-programs",
         mounter_role: "mounter",
         limits: Limits::DEFAULT,
-        python: PythonSettings::default(),
-        node: None,
+        guests: GuestSettings::default(),
         path: std::ffi::OsString::new(),
         home: None,
         guest_paths: codexec_types::GuestPaths::default(),
-        environment: Vec::new(),
         max: 1,
         warm: 0,
         queue: 1,
@@ -113,15 +111,7 @@ impl Shared {
 
     async fn store_execution(&self, client: &Client) {
         let (id, store) = (execution_id(client), self.app.records.store().await.expect("a store"));
-        let request = AdmissionRequest {
-            language: Language::Python,
-            code: "word".to_owned(),
-            input: Json::null(),
-            args: Vec::new(),
-            working_dir: None,
-            asked: RequestedLimits::default(),
-            view: ToolView::default(),
-        };
+        let request = AdmissionRequest::new(Language::Python, "word".to_owned());
         let admitted = policy().admit(request, &[], None).expect("admitted");
         let begin = ExecutionStart {
             id: &id,

@@ -8,7 +8,7 @@ use super::DiscoveryRules;
 use super::rate_limit::WINDOW;
 
 /// A tool call that was answered or refused. The arguments are not part of it.
-pub struct FinishedCall {
+pub struct ReportedCall {
     pub execution: ExecutionId,
     /// The client's name for records.
     pub client: String,
@@ -39,7 +39,7 @@ impl DiscoveryRules {
     }
 
     /// Reports a call to the observer, if there is one.
-    pub(crate) async fn report_call(&self, call: impl FnOnce() -> FinishedCall) {
+    pub(crate) async fn report_call(&self, call: impl FnOnce() -> ReportedCall) {
         if let Some(on_call) = &self.observers.call {
             on_call(call()).await;
         }

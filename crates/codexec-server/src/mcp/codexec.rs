@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 
 pub(super) use self::exposed::{is_tool as is_script, tools as script_tools};
 pub(super) use self::tools::tools;
+use super::execute_code::retry_meta;
 use super::media_block;
 use super::pending_call::{CallOutcome, PendingCall};
 use super::tool_request::ToolRequest;
@@ -68,9 +69,10 @@ pub(super) fn begin_script(
 
 fn result(owned: Result<OwnFunctionResult, OwnFunctionError>) -> CallToolResult {
     match owned {
-        Ok(OwnFunctionResult { value, images, is_failure }) => {
+        Ok(OwnFunctionResult { value, images, links, is_failure }) => {
             let mut content = vec![ContentBlock::text(value.to_string())];
             content.extend(images.into_iter().map(media_block));
+            content.extend(links);
             match is_failure {
                 true => CallToolResult::error(content),
                 false => CallToolResult::success(content),
@@ -78,7 +80,10 @@ fn result(owned: Result<OwnFunctionResult, OwnFunctionError>) -> CallToolResult 
         }
         Err(error) => {
             tracing::debug!(%error, "refused");
-            CallToolResult::error(vec![ContentBlock::text(error.value().to_string())])
+            let text = ContentBlock::text(error.value().to_string());
+            let mut result = CallToolResult::error(vec![text]);
+            result.meta = retry_meta(&error);
+            result
         }
     }
 }

@@ -11,7 +11,7 @@ use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
 use serde_json::{Map, Value, json};
 
-pub(super) use self::changes::{KnownList, ListChangeDetector};
+pub(super) use self::changes::{KnownList, ListChangeDetector, ToolListSource};
 use super::pending_call::{CallOutcome, PendingCall};
 use super::raw_result::is_modern;
 use super::tool_request::ToolRequest;
@@ -35,8 +35,16 @@ pub(super) async fn list(
 ) -> Result<Value, ErrorData> {
     let tools = app.gateway.list_direct_tools(&connection.policy().tools).await;
     known_list.set(hash_tools(&tools));
-    let tools: Vec<Value> =
-        first.into_iter().chain(tools.into_iter().map(|tool| tool.definition)).collect();
+    let tools = first.into_iter().chain(tools.into_iter().map(|tool| tool.definition));
+    page(&tools.collect::<Vec<_>>(), request, context)
+}
+
+/// Returns the requested page of these definitions.
+pub(super) fn page(
+    tools: &[Value],
+    request: Option<PaginatedRequestParams>,
+    context: &RequestContext<RoleServer>,
+) -> Result<Value, ErrorData> {
     let begin = match request.and_then(|request| request.cursor) {
         None => 0,
         Some(cursor) => cursor.parse().ok().filter(|at| *at < tools.len()).ok_or_else(|| {
@@ -65,7 +73,7 @@ pub(super) async fn list(
 }
 
 /// Hashes a tool list, to detect changes.
-fn hash_tools(tools: &[DirectTool]) -> u64 {
+pub(super) fn hash_tools(tools: &[DirectTool]) -> u64 {
     let mut hasher = DefaultHasher::new();
     for tool in tools {
         tool.definition.to_string().hash(&mut hasher);
@@ -81,7 +89,7 @@ pub(super) fn begin(
     request.start_upstream(name.to_owned(), arguments, to_outcome)
 }
 
-fn to_outcome(name: &str, called: Result<Value, CallError>) -> CallOutcome {
+pub(super) fn to_outcome(name: &str, called: Result<Value, CallError>) -> CallOutcome {
     match called {
         Ok(result) => CallOutcome::Upstream(result),
         Err(error) if error.code == CallCode::ToolNotFound => {

@@ -1,18 +1,21 @@
 //! MCP over Streamable HTTP, in both eras: sessions for the revisions up to 2025-11-25, single
 //! requests from 2026-07-28 on. The edge has authenticated the client and read the body before.
 
+mod batch;
 mod refusal;
 mod request;
 mod sse;
 
 use std::collections::HashMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use codexec_types::ServerName;
 use futures::StreamExt as _;
 use futures::future::BoxFuture;
+use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderValue, Method, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
@@ -26,12 +29,16 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
+pub use self::sse::stream_events;
+
 use self::refusal::{Refusal, empty, json_response};
 use self::request::Era;
 use super::direct::KnownList;
+use super::execute_code::RETRY_META;
 use super::pending_call::ParkedCalls;
 use super::raw_result::RawServer;
-use super::{McpServer, stdio};
+use super::relay::{RelayServer, RelayTarget};
+use super::{McpServer, execute_code, stdio};
 use crate::{App, Connection};
 
 /// The body of a response; never fails.
@@ -43,11 +50,14 @@ const MAX_SESSIONS: usize = 256;
 const SESSION_IDLE: Duration = Duration::from_secs(30 * 60);
 /// A request that is not answered within this time is answered with a stream, so that the client
 /// sees that the server lives.
-const PROMPT_ANSWER: Duration = Duration::from_millis(500);
+const PROMPT_ANSWER: Duration = Duration::from_secs(2);
 const SESSION_HEADER: &str = "mcp-session-id";
 
 /// The MCP server at one path for one token. Sessions of other tokens do not exist here.
-pub struct McpEndpoint(Arc<dyn Handler>);
+pub struct McpEndpoint {
+    handler: Arc<dyn Handler>,
+    relay: Option<Arc<RelayTarget>>,
+}
 
 trait Handler: Send + Sync {
     fn handle<'a>(&'a self, head: &'a Parts, body: &'a [u8]) -> BoxFuture<'a, Response<HttpBody>>;
@@ -57,6 +67,11 @@ impl McpEndpoint {
     /// Serves the tools of the connection until `stop` is cancelled.
     pub fn new(app: Arc<App>, connection: Arc<Connection>, stop: CancellationToken) -> McpEndpoint {
         let parked_calls = ParkedCalls::default();
+        let (own_app, own_connection) = (Arc::clone(&app), Arc::clone(&connection));
+        let refuse = move |message: &Value| {
+            let refused = execute_code::refuse_if_busy(&own_app, &own_connection, message)?;
+            serde_json::to_value(refused).ok()
+        };
         let make_server = move |disconnected: CancellationToken| {
             RawServer(McpServer {
                 app: Arc::clone(&app),
@@ -68,21 +83,51 @@ impl McpEndpoint {
                 disconnected,
             })
         };
-        McpEndpoint(Arc::new(Endpoint::new(make_server, stop)))
+        McpEndpoint { handler: Arc::new(Endpoint::new(make_server, refuse, stop)), relay: None }
+    }
+
+    /// Serves one of the user's servers, passed through, until `stop` is cancelled.
+    pub fn relay(
+        app: Arc<App>,
+        connection: Arc<Connection>,
+        server: ServerName,
+        stop: CancellationToken,
+    ) -> McpEndpoint {
+        let target = Arc::new(RelayTarget::new(app, connection, server));
+        let relay = Some(Arc::clone(&target));
+        let make_server = move |disconnected: CancellationToken| {
+            RawServer(RelayServer::new(Arc::clone(&target), disconnected))
+        };
+        McpEndpoint { handler: Arc::new(Endpoint::new(make_server, |_| None, stop)), relay }
     }
 
     /// Answers a request whose body was read in full.
     pub async fn handle(&self, head: &Parts, body: &[u8]) -> Response<HttpBody> {
-        self.0.handle(head, body).await
+        if let Some(relay) = &self.relay
+            && let Err(error) = relay.prepare().await
+        {
+            return Refusal::busy(&error.message).into_response();
+        }
+        self.handler.handle(head, body).await
     }
 }
 
+/// Returns the result of a request that the server is too busy for.
+type RefuseIfBusy = Box<dyn Fn(&Value) -> Option<Value> + Send + Sync>;
+
 struct Endpoint<S> {
     make_server: Box<dyn Fn(CancellationToken) -> S + Send + Sync>,
+    refuse: RefuseIfBusy,
     sessions: Arc<LocalSessionManager>,
-    /// Ends the session, and everything that runs in it.
-    session_stops: Arc<Mutex<HashMap<String, CancellationToken>>>,
+    open_sessions: Arc<Mutex<HashMap<String, OpenSession>>>,
     stop: CancellationToken,
+}
+
+struct OpenSession {
+    /// Ends the session, and everything that runs in it.
+    stop: CancellationToken,
+    /// The negotiated revision; empty before the end of the handshake.
+    version: String,
 }
 
 impl<S: Service<RoleServer>> Handler for Endpoint<S> {
@@ -102,21 +147,26 @@ impl<S: Service<RoleServer>> Handler for Endpoint<S> {
 impl<S: Service<RoleServer>> Endpoint<S> {
     fn new(
         make_server: impl Fn(CancellationToken) -> S + Send + Sync + 'static,
+        refuse: impl Fn(&Value) -> Option<Value> + Send + Sync + 'static,
         stop: CancellationToken,
     ) -> Endpoint<S> {
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(SESSION_IDLE);
         Endpoint {
             make_server: Box::new(make_server),
+            refuse: Box::new(refuse),
             sessions: Arc::new(sessions),
-            session_stops: Arc::default(),
+            open_sessions: Arc::default(),
             stop,
         }
     }
 
     async fn post(&self, head: &Parts, body: &[u8]) -> Result<Response<HttpBody>, Refusal> {
+        if body.trim_ascii_start().starts_with(b"[") {
+            return self.post_batch(head, body).await;
+        }
         let parsed = serde_json::from_slice::<Value>(body)
-            .and_then(|raw| Ok((raw, serde_json::from_slice::<ClientJsonRpcMessage>(body)?)));
+            .and_then(|raw| request::parse_message(raw, body, &head.headers));
         let (raw, message) = parsed.map_err(|error| {
             Refusal::json(StatusCode::BAD_REQUEST, stdio::explain_parse_error(body, &error))
         })?;
@@ -141,6 +191,10 @@ impl<S: Service<RoleServer>> Endpoint<S> {
                 return Err(Refusal::invalid(raw, "nobody waits for this response"));
             }
         }
+        if let Some(result) = (self.refuse)(raw) {
+            let body = json!({"jsonrpc": "2.0", "id": raw.get("id"), "result": result});
+            return Ok(with_retry_after(json_response(StatusCode::OK, &body), &body));
+        }
         let stop = self.stop.child_token();
         let (transport, mut messages) = OneshotTransport::<RoleServer>::new(message);
         let server = (self.make_server)(stop.clone());
@@ -151,7 +205,7 @@ impl<S: Service<RoleServer>> Endpoint<S> {
             Ok(Some(last)) if sse::is_last(&last) => {
                 let status = request::status_of(&last, raw);
                 let body = serde_json::to_value(&last).unwrap_or_default();
-                return Ok(json_response(status, &body));
+                return Ok(with_retry_after(json_response(status, &body), &body));
             }
             Ok(Some(first)) => Some(first),
             Ok(None) => return Err(Refusal::internal()),
@@ -199,15 +253,16 @@ impl<S: Service<RoleServer>> Endpoint<S> {
         &self,
         message: ClientJsonRpcMessage,
     ) -> Result<Response<HttpBody>, Refusal> {
-        if self.lock_stops().len() >= MAX_SESSIONS {
+        if self.lock_sessions().len() >= MAX_SESSIONS {
             return Err(Refusal::busy("too many sessions are open; close one with DELETE"));
         }
         let created = self.sessions.create_session().await;
         let (id, transport) = created.map_err(|_| Refusal::internal())?;
         let stop = self.stop.child_token();
-        self.lock_stops().insert(id.to_string(), stop.clone());
+        let session = OpenSession { stop: stop.clone(), version: String::new() };
+        self.lock_sessions().insert(id.to_string(), session);
         let server = (self.make_server)(stop.clone());
-        let (sessions, stops) = (Arc::clone(&self.sessions), Arc::clone(&self.session_stops));
+        let (sessions, opened) = (Arc::clone(&self.sessions), Arc::clone(&self.open_sessions));
         let closing = id.clone();
         tokio::spawn(async move {
             match server.serve_with_ct(transport, stop.clone()).await {
@@ -216,11 +271,15 @@ impl<S: Service<RoleServer>> Endpoint<S> {
             }
             stop.cancel();
             let _ = sessions.close_session(&closing).await;
-            stops.lock().unwrap_or_else(PoisonError::into_inner).remove(&*closing);
+            opened.lock().unwrap_or_else(PoisonError::into_inner).remove(&*closing);
         });
         let answer = self.sessions.initialize_session(&id, message).await;
         let answer = answer.map_err(|_| Refusal::internal())?;
         let body = serde_json::to_value(&answer).unwrap_or_default();
+        let version = body.pointer("/result/protocolVersion").and_then(Value::as_str);
+        if let (Some(version), Some(session)) = (version, self.lock_sessions().get_mut(&*id)) {
+            session.version = version.to_owned();
+        }
         let mut response = json_response(StatusCode::OK, &body);
         if let Ok(id) = HeaderValue::from_str(&id) {
             response.headers_mut().insert(SESSION_HEADER, id);
@@ -260,21 +319,30 @@ impl<S: Service<RoleServer>> Endpoint<S> {
         }
         let id = request::session_id(&head.headers)?.ok_or_else(Refusal::needs_session)?;
         // The task that serves the session removes it.
-        let stop = self.lock_stops().remove(&id).ok_or_else(Refusal::no_session)?;
-        stop.cancel();
+        let session = self.lock_sessions().remove(&id).ok_or_else(Refusal::no_session)?;
+        session.stop.cancel();
         Ok(empty(StatusCode::NO_CONTENT))
     }
 
     fn check_session(&self, id: &str) -> Result<(), Refusal> {
-        match self.lock_stops().contains_key(id) {
+        match self.lock_sessions().contains_key(id) {
             true => Ok(()),
             false => Err(Refusal::no_session()),
         }
     }
 
-    fn lock_stops(&self) -> std::sync::MutexGuard<'_, HashMap<String, CancellationToken>> {
-        self.session_stops.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_sessions(&self) -> MutexGuard<'_, HashMap<String, OpenSession>> {
+        self.open_sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Says when to try again, if the call was refused because the server is busy.
+fn with_retry_after(mut response: Response<HttpBody>, body: &Value) -> Response<HttpBody> {
+    let meta = body.get("result").and_then(|result| result.get("_meta"));
+    if let Some(seconds) = meta.and_then(|meta| meta.get(RETRY_META)?.as_u64()) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    response
 }
 
 /// Returns what the server knows of a client that did not shake hands.

@@ -1,10 +1,10 @@
 //! Tool calls that may take long: their progress, their questions, and their cancellation.
 
-mod elicitation;
 mod parked_calls;
 mod progress;
+mod questions;
 
-use codexec_gateway::{Caller, Question};
+use codexec_gateway::{Caller, Question, QuestionSupport};
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
@@ -17,6 +17,7 @@ use self::parked_calls::ParkedCall;
 pub(super) use self::parked_calls::ParkedCalls;
 pub(super) use self::progress::ProgressSource;
 use self::progress::notify_progress;
+pub(super) use self::questions::read_support;
 use super::raw_result::{is_modern, replace_result};
 use super::tool_result;
 use crate::ToolReply;
@@ -46,14 +47,20 @@ impl CallOutcome {
     }
 }
 
-/// Creates the caller for the gateway. Questions of upstreams arrive at the receiver.
+/// Creates the caller for the gateway. Elicitations of upstreams arrive at the receiver.
 pub(super) fn create_caller(
     context: &RequestContext<RoleServer>,
 ) -> (Caller, mpsc::Receiver<Question>) {
+    let support = QuestionSupport { sampling: false, roots: false, ..read_support(context) };
+    create_caller_with(support)
+}
+
+/// Creates a caller that gets the questions it supports.
+pub(super) fn create_caller_with(support: QuestionSupport) -> (Caller, mpsc::Receiver<Question>) {
     let (sender, questions) = mpsc::channel(1);
-    let caller = match elicitation::can_show(context) {
-        Some(can_show) => Caller::default().with_questions(sender, can_show),
-        None => Caller::default(),
+    let caller = match support == QuestionSupport::default() {
+        true => Caller::default(),
+        false => Caller::default().with_questions(sender, support),
     };
     (caller, questions)
 }
@@ -98,7 +105,8 @@ impl PendingCall {
                 return Ok(parked.park(call, context));
             }
             // In its own task: it also tells the client when the question is abandoned.
-            tokio::spawn(elicitation::ask(context.peer.clone(), question));
+            let (peer, request) = (context.peer.clone(), context.id.clone());
+            tokio::spawn(questions::ask(peer, request, question));
         };
         while let Some(progress) = self.progress.take_last() {
             notify_progress(context, progress).await;

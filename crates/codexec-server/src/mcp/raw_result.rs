@@ -8,13 +8,11 @@ use rmcp::model::{
     ServerResult,
 };
 use rmcp::service::{NotificationContext, RequestContext, Service};
-use rmcp::{ErrorData, RoleServer};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
-use super::McpServer;
-
-/// The server as the SDK's loop sees it. Every request passes the SDK's own checks.
-pub(super) struct RawServer(pub(super) McpServer);
+/// A server as the SDK's loop sees it. Every request passes the SDK's own checks.
+pub(super) struct RawServer<H>(pub(super) H);
 
 /// A raw result that a handler sets, to be sent instead of the one it returns.
 #[derive(Clone, Default)]
@@ -32,6 +30,21 @@ pub(super) fn replace_result(context: &RequestContext<RoleServer>, mut result: V
     set_raw_result(&context.extensions, result);
 }
 
+/// Adapts the caching hints of a raw result to the protocol version. A client's list depends on its
+/// token, so nobody else may get it from a cache.
+pub(super) fn finish_listing(context: &RequestContext<RoleServer>) {
+    let Some(RawResult(slot)) = context.extensions.get() else { return };
+    let mut slot = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(result) = slot.as_mut().and_then(Value::as_object_mut) else { return };
+    let is_complete = result.get("resultType").is_none_or(|kind| kind == "complete");
+    let ttl = result.remove("ttlMs").filter(Value::is_u64);
+    result.remove("cacheScope");
+    if is_modern(context) && is_complete {
+        result.insert("ttlMs".to_owned(), ttl.unwrap_or_else(|| 0.into()));
+        result.insert("cacheScope".to_owned(), "private".into());
+    }
+}
+
 /// True if the request is of a protocol version without a handshake.
 pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     let version = context.protocol_version();
@@ -45,7 +58,7 @@ fn set_raw_result(extensions: &Extensions, result: Value) {
     }
 }
 
-impl Service<RoleServer> for RawServer {
+impl<H: ServerHandler> Service<RoleServer> for RawServer<H> {
     async fn handle_request(
         &self,
         request: ClientRequest,

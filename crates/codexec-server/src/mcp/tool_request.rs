@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use codexec_telemetry::TraceContext;
 use codexec_types::{CallError, Json, RequestOrigin};
 use rmcp::RoleServer;
 use rmcp::model::JsonObject;
@@ -42,12 +43,14 @@ impl ToolRequest<'_> {
         let progress = watch::Sender::new(Progress::default());
         let updates = progress.subscribe();
         let (caller, questions) = pending_call::create_caller(self.context);
-        let caller = caller.follow_calls(follow_calls(&progress));
+        let trace = self.trace();
+        let caller = caller.follow_calls(follow_calls(&progress)).in_trace(trace);
         let cancel = CancellationToken::new();
         let client = Client {
             caller,
             cancel: cancel.clone(),
             progress,
+            trace,
             context: read_origin(self.context),
             ..Client::new(Arc::clone(self.connection))
         };
@@ -71,6 +74,7 @@ impl ToolRequest<'_> {
             // A slow client misses some progress messages, nothing else.
             let _ = sender.try_send(progress);
         }));
+        let caller = caller.in_trace(self.trace());
         let (app, connection) = (Arc::clone(self.app), Arc::clone(self.connection));
         let cancel = CancellationToken::new();
         let token = cancel.clone();
@@ -94,6 +98,11 @@ impl ToolRequest<'_> {
         let client = self.context.client_info();
         client
             .is_some_and(|client| STRUCTURED_ONLY.iter().any(|name| client.name.starts_with(name)))
+    }
+
+    /// Returns the span of this call.
+    fn trace(&self) -> Option<TraceContext> {
+        self.context.extensions.get().copied()
     }
 
     /// Returns the client's end of the connection, for notifications.

@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 use crate::fields::FieldError;
 use crate::{ExecuteError, SessionError, SnapshotError};
 
+/// The detail that says after how many seconds to try again.
+const RETRY_AFTER: &str = "retry_after_s";
+
 /// The error of an own function: a stable code, a message that says what to do, and details for
 /// programs.
 #[derive(Debug)]
@@ -61,6 +64,11 @@ impl OwnFunctionError {
         &self.message
     }
 
+    /// Returns after how many seconds the same request may succeed, if waiting helps.
+    pub fn retry_after_s(&self) -> Option<u64> {
+        self.details.get(RETRY_AFTER).and_then(Value::as_u64)
+    }
+
     /// Formats the error as in the toolset `codexec`.
     pub fn value(&self) -> Value {
         let mut value = json!({
@@ -99,7 +107,11 @@ impl From<FieldError> for OwnFunctionError {
 
 impl From<ExecuteError> for OwnFunctionError {
     fn from(error: ExecuteError) -> OwnFunctionError {
-        OwnFunctionError::new(error.code(), with_causes(&error))
+        let own = OwnFunctionError::new(error.code(), with_causes(&error));
+        match error.retry_after() {
+            Some(wait) => own.with(RETRY_AFTER, wait.as_secs().max(1).into()),
+            None => own,
+        }
     }
 }
 

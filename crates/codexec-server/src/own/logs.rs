@@ -1,3 +1,4 @@
+use codexec_functions::defaults::LIST_LENGTH;
 use codexec_store::{
     CallRecord, CoarseStatus, ExecutionRecord, ExecutionSummary, LogMatch, LogQuery,
 };
@@ -11,7 +12,6 @@ use crate::escaped_text::escape_name;
 use crate::fields::Fields;
 use crate::{App, Client, TextBudget};
 
-const DEFAULT_LIMIT: u64 = 20;
 const MAX_LIMIT: u64 = 100;
 const MAX_OFFSET: u64 = 1_000_000_000;
 const PREVIEW_CHARS: usize = 200;
@@ -37,11 +37,13 @@ impl App {
             None => None,
         };
         let tool = fields.text("tool")?;
-        let limit = fields.number("limit", 1..=MAX_LIMIT)?.unwrap_or(DEFAULT_LIMIT);
+        let limit = fields.number("limit", 1..=MAX_LIMIT)?.unwrap_or(LIST_LENGTH);
         let offset = fields.number("offset", 0..=MAX_OFFSET)?.unwrap_or(0);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
-        let query = LogQuery { language, status, text, since, until, session, tool, limit, offset };
+        let agent = None;
+        let query =
+            LogQuery { language, status, text, since, until, session, agent, tool, limit, offset };
         let page = self.records.store().await?.search(&query, &client.read_scope()).await?;
         let results: Vec<Value> = page.results.iter().map(result_entry).collect();
         Ok(json!({"results": results, "total_count": page.total}))

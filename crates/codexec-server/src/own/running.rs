@@ -17,7 +17,7 @@ use crate::{App, Client, ExecuteError, ExecutionRequest, FinishedExecution, Sess
 
 impl App {
     /// Runs code or a script, in a new worker or in a session.
-    pub(crate) async fn execute_code(
+    pub async fn execute_code(
         &self,
         mut fields: Fields,
         client: &Client,
@@ -47,16 +47,20 @@ impl App {
         }
         match session {
             Some(handle) => {
-                let dir = request.working_dir.take();
-                let found = self.session_for(&handle, language, dir, client).await?;
+                let opening = request.split_off_session();
+                let found = self.session_for(&handle, language, opening, client).await?;
                 bind_to_session(&mut request, found, language)?;
+                let executed = self.execute(request, client).await;
+                Ok(executed.map_err(|error| error.with_session_handle(&handle))?)
             }
-            None => request.language = language.ok_or_else(missing_language)?,
+            None => {
+                request.language = language.ok_or_else(missing_language)?;
+                Ok(self.execute(request, client).await?)
+            }
         }
-        Ok(self.execute(request, client).await?)
     }
 
-    pub(super) async fn send_to_session(
+    pub async fn send_to_session(
         &self,
         mut fields: Fields,
         client: &Client,
@@ -71,13 +75,13 @@ impl App {
         let session = match (id, language) {
             (Some(id), _) => {
                 let session = self.sessions.find(&id, client)?;
-                self.check_session_dir(&session, request.working_dir.take(), client).await?;
+                let opening = request.split_off_session();
+                self.check_session_dir(&session, opening.working_dir, client).await?;
                 session
             }
             (None, Some(language)) => {
-                let working_dir = request.working_dir.take();
-                let new = SessionRequest { working_dir, ..SessionRequest::new(language) };
-                self.open_session(new, client).await?
+                let opening = ExecutionRequest { language, ..request.split_off_session() };
+                self.open_session(SessionRequest::new(opening), client).await?
             }
             (None, None) => {
                 let message = "session_id: it is missing; it must be the id that start_session \
@@ -89,7 +93,7 @@ impl App {
         Ok(self.execute(request, client).await?)
     }
 
-    pub(super) async fn run_script(
+    pub async fn run_script(
         &self,
         mut fields: Fields,
         client: &Client,
@@ -140,17 +144,16 @@ impl App {
         name: &str,
         version: Option<u32>,
         mut request: ExecutionRequest,
-        session: Option<String>,
+        handle: Option<String>,
         client: &Client,
     ) -> Result<FinishedExecution, OwnFunctionError> {
-        let script = self.scripts.get(name, version).await?;
+        let script = self.find_script(name, version, client).await?;
         self.scripts.check_input(&script.meta, &request.input).await?;
         request.language = script.meta.language;
-        let session = match session {
+        let session = match &handle {
             Some(handle) => {
-                let working_dir = request.working_dir.take();
-                let language = Some(request.language);
-                Some(self.session_for(&handle, language, working_dir, client).await?)
+                let (language, opening) = (Some(request.language), request.split_off_session());
+                Some(self.session_for(handle, language, opening, client).await?)
             }
             None => {
                 show_argument_files(&mut request, &client.connection.policy().files).await;
@@ -170,7 +173,10 @@ impl App {
         {
             tracing::warn!(%error, "a script's run was not counted");
         }
-        Ok(executed?)
+        Ok(executed.map_err(|error| match &handle {
+            Some(handle) => error.with_session_handle(handle),
+            None => error,
+        })?)
     }
 
     /// Returns the session with this id or name. Opens a new one if no open session
@@ -179,12 +185,12 @@ impl App {
         &self,
         handle: &str,
         language: Option<Language>,
-        working_dir: Option<PathBuf>,
+        opening: ExecutionRequest,
         client: &Client,
     ) -> Result<Arc<OpenSession>, OwnFunctionError> {
         if let Some(session) = self.sessions.find_open(handle, client) {
             if !session.is_end_reported() {
-                self.check_session_dir(&session, working_dir, client).await?;
+                self.check_session_dir(&session, opening.working_dir, client).await?;
                 return Ok(session);
             }
             // The client knows of the end before the session is closed.
@@ -195,8 +201,8 @@ impl App {
         }
         let replaces = self.sessions.check_new_name(handle, client)?;
         let language = language.ok_or_else(missing_language)?;
-        let name = Some(handle.to_owned());
-        self.open_session(SessionRequest { language, name, working_dir, replaces }, client).await
+        let (opening, name) = (ExecutionRequest { language, ..opening }, Some(handle.to_owned()));
+        self.open_session(SessionRequest { opening, name, replaces }, client).await
     }
 
     /// THREAT[FIL-15]: code that names a directory never acts in another one.
@@ -253,7 +259,7 @@ fn read_common_fields(
 ) -> Result<(), FieldError> {
     request.input = fields.take("input").map_or_else(Json::null, |value| Json::from_value(&value));
     request.args = fields.texts("args")?.unwrap_or_default();
-    request.working_dir = fields.text("working_dir")?.map(Into::into);
+    read_worker_fields(fields, request)?;
     let max_ms = u64::try_from(policy.max_wall.as_millis()).unwrap_or(u64::MAX);
     let wall = fields.number("timeout_ms", 1..=max_ms)?.map(Duration::from_millis);
     let allowed_tools = fields.texts("allowed_tools")?;
@@ -262,6 +268,15 @@ fn read_common_fields(
     let calls = fields.number("max_tool_calls", 0..=most)?;
     let tool_calls = calls.and_then(|calls| u32::try_from(calls).ok());
     request.asked = RequestedLimits { wall, tool_calls, allowed_tools, allowed_servers };
+    Ok(())
+}
+
+/// Reads the fields that say what a new worker is made with.
+pub(super) fn read_worker_fields(
+    fields: &mut Fields,
+    request: &mut ExecutionRequest,
+) -> Result<(), FieldError> {
+    request.working_dir = fields.text("working_dir")?.map(Into::into);
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-use codexec_scripts::{ScriptDraft, ScriptError, ScriptFilter, ScriptMeta};
+use codexec_scripts::{Script, ScriptDraft, ScriptError, ScriptFilter, ScriptMeta};
 use codexec_types::{Grant, Language};
 use serde_json::{Value, json};
 
@@ -35,6 +35,7 @@ impl App {
         };
         fields.finish()?;
         draft.language = language_or_own(named, client)?;
+        self.check_script_name(&draft.name, client).await?;
         if draft.expose && !client.may(Grant::ExposeScripts) {
             let what = "expose: code may not make a script a tool of the client's";
             return Err(OwnFunctionError::needs_grant(Grant::ExposeScripts, what));
@@ -59,11 +60,15 @@ impl App {
         }))
     }
 
-    pub(super) async fn get_script(&self, mut fields: Fields) -> Result<Value, OwnFunctionError> {
+    pub(super) async fn get_script(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         let version = read_version(&mut fields)?;
         fields.finish()?;
-        let script = self.scripts.get(&name, version).await?;
+        let script = self.find_script(&name, version, client).await?;
         let meta = &script.meta;
         let mut value = json!({
             "success": true,
@@ -91,18 +96,25 @@ impl App {
         Ok(value)
     }
 
-    pub(super) async fn list_scripts(&self, mut fields: Fields) -> Result<Value, OwnFunctionError> {
+    pub(super) async fn list_scripts(
+        &self,
+        mut fields: Fields,
+        client: &Client,
+    ) -> Result<Value, OwnFunctionError> {
         let language = read_language(&mut fields)?;
         let tag = fields.text("tag")?;
         let limit = fields.number("limit", 1..=MAX_LISTED)?.unwrap_or(DEFAULT_LISTED);
         let offset = fields.number("offset", 0..=u64::from(u32::MAX))?.unwrap_or(0);
         fields.finish()?;
         let (limit, offset) = (to_usize(limit), to_usize(offset));
-        let filter = ScriptFilter { language, tag, limit, offset };
+        let owner = client.connection.script_owner().cloned();
+        let filter = ScriptFilter { language, tag, owner, limit, offset };
         let listed = self.scripts.list(filter).await?;
         let scripts: Vec<Value> = listed.scripts.iter().map(listed_script).collect();
         let mut value = json!({"scripts": scripts, "total_count": listed.total});
-        if let (Some(fields), false) = (value.as_object_mut(), listed.notes.is_empty()) {
+        // Notes name scripts of everybody.
+        let has_notes = !listed.notes.is_empty() && client.connection.script_owner().is_none();
+        if let (Some(fields), true) = (value.as_object_mut(), has_notes) {
             fields.insert("notes".to_owned(), json!(listed.notes));
         }
         Ok(value)
@@ -111,13 +123,19 @@ impl App {
     pub(super) async fn search_scripts(
         &self,
         mut fields: Fields,
+        client: &Client,
     ) -> Result<Value, OwnFunctionError> {
         let query = fields.required_text("query")?;
         let limit = fields.number("limit", 1..=MAX_FOUND)?.unwrap_or(DEFAULT_FOUND);
         fields.finish()?;
-        let hits = self.scripts.search(&query, to_usize(limit)).await?;
+        let owner = client.connection.script_owner();
+        // Scripts of others are left out before the limit counts.
+        let most = if owner.is_some() { MAX_LISTED } else { limit };
+        let hits = self.scripts.search(&query, to_usize(most)).await?;
         let results: Vec<Value> = hits
             .iter()
+            .filter(|hit| owner.is_none_or(|owner| hit.meta.is_saved_by(owner)))
+            .take(to_usize(limit))
             .map(|hit| {
                 json!({
                     "name": hit.meta.name,
@@ -134,9 +152,11 @@ impl App {
     pub(super) async fn list_script_versions(
         &self,
         mut fields: Fields,
+        client: &Client,
     ) -> Result<Value, OwnFunctionError> {
         let name = fields.required_text("name")?;
         fields.finish()?;
+        self.find_script(&name, None, client).await?;
         let versions = self.scripts.list_versions(&name).await?;
         let versions: Vec<Value> = versions
             .iter()
@@ -165,8 +185,47 @@ impl App {
             let what = "name: code may not delete scripts";
             return Err(OwnFunctionError::needs_grant(Grant::DeleteScripts, what));
         }
+        if client.connection.script_owner().is_some() {
+            self.find_script(&name, None, client).await?;
+        }
         self.scripts.delete(&name).await?;
         Ok(json!({"success": true, "name": name}))
+    }
+
+    /// Returns a script that the client may see.
+    ///
+    /// THREAT[HTTP-13]: a token without the scope for everyone sees, runs and replaces only the
+    /// scripts that it saved.
+    pub(super) async fn find_script(
+        &self,
+        name: &str,
+        version: Option<u32>,
+        client: &Client,
+    ) -> Result<Script, OwnFunctionError> {
+        let found = self.scripts.get(name, version).await;
+        let Some(owner) = client.connection.script_owner() else { return Ok(found?) };
+        match found {
+            Ok(script) if script.meta.is_saved_by(owner) => Ok(script),
+            // The error would name scripts that are near.
+            Ok(_) | Err(ScriptError::NotFound { .. }) => {
+                let name: String = name.chars().take(80).collect();
+                let message = format!("there is no script {name:?}; list_scripts shows yours");
+                Err(OwnFunctionError::new("SCRIPT_NOT_FOUND", message))
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Fails if the name belongs to a script that the client may not see.
+    async fn check_script_name(&self, name: &str, client: &Client) -> Result<(), OwnFunctionError> {
+        let Some(owner) = client.connection.script_owner() else { return Ok(()) };
+        match self.scripts.get(name, None).await {
+            Ok(script) if !script.meta.is_saved_by(owner) => {
+                let message = "name: somebody else has a script with this name; take another one";
+                Err(OwnFunctionError::new("SCRIPT_NAME_TAKEN", message))
+            }
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 }
 

@@ -3,12 +3,13 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use codexec_exec::packages::Packages;
+use codexec_functions::defaults::LIST_LENGTH;
 use codexec_store::{SessionQuery, SessionStart};
 use codexec_types::{FileChanges, Grant, Language, SessionId, format_rfc3339};
 use serde_json::{Value, json};
 
 use super::OwnFunctionError;
-use super::running::{language_or_own, read_language};
+use super::running::{language_or_own, read_language, read_worker_fields};
 use crate::escaped_text::escape_name;
 use crate::execute::random_bits;
 use crate::fields::Fields;
@@ -18,22 +19,21 @@ use crate::snapshots::{Snapshot, SnapshotFilter, check_name};
 use crate::{App, Client, ExecutionRequest};
 
 const MAX_NAME_CHARS: usize = 64;
-const DEFAULT_HISTORY: u64 = 20;
 const MAX_HISTORY: u64 = 1_000;
 
 /// The session that a request opens.
 pub(super) struct SessionRequest {
-    pub(super) language: Language,
+    /// The language, and what the worker is made with; the session has no code yet.
+    pub(super) opening: ExecutionRequest,
     pub(super) name: Option<String>,
-    pub(super) working_dir: Option<PathBuf>,
     /// Why the client's earlier session with this name ended, if there was one.
     pub(super) replaces: Option<String>,
 }
 
 impl SessionRequest {
-    /// Creates a request for a session without a name and a directory.
-    pub(super) fn new(language: Language) -> SessionRequest {
-        SessionRequest { language, name: None, working_dir: None, replaces: None }
+    /// Creates a request for a session without a name.
+    pub(super) fn new(opening: ExecutionRequest) -> SessionRequest {
+        SessionRequest { opening, name: None, replaces: None }
     }
 }
 
@@ -45,17 +45,18 @@ impl App {
     ) -> Result<Value, OwnFunctionError> {
         let named = read_language(&mut fields)?;
         let name = fields.text("name")?;
-        let working_dir = fields.text("working_dir")?.map(PathBuf::from);
+        let mut opening = ExecutionRequest::new(Language::TypeScript, String::new());
+        read_worker_fields(&mut fields, &mut opening)?;
         fields.finish()?;
-        let language = language_or_own(named, client)?;
-        let new = SessionRequest { language, name, working_dir, replaces: None };
+        opening.language = language_or_own(named, client)?;
+        let new = SessionRequest { opening, name, replaces: None };
         let session = self.open_session(new, client).await?;
         Ok(session_entry(&session))
     }
 
     pub(super) async fn open_session(
         &self,
-        SessionRequest { language, name, working_dir, replaces }: SessionRequest,
+        SessionRequest { opening, name, replaces }: SessionRequest,
         client: &Client,
     ) -> Result<Arc<OpenSession>, OwnFunctionError> {
         if let Some(name) = &name {
@@ -72,9 +73,8 @@ impl App {
         let permit = self.sessions.reserve(&opener)?;
         let _guard = client.delay_end();
         let id = SessionId::from_bits(random_bits()?);
-        let mut request = ExecutionRequest::new(language, String::new());
-        request.working_dir = working_dir;
-        let resolved = request.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
+        let language = opening.language;
+        let resolved = opening.resolve(&policy.files).await.map_err(crate::ExecuteError::from)?;
         let admitted = policy
             .admit_session(resolved, &self.gateway.server_names(), client.outer_limits())
             .map_err(crate::ExecuteError::from)?;
@@ -137,7 +137,7 @@ impl App {
             "executions_count": closed.executions,
         });
         if let (Some(fields), false) = (value.as_object_mut(), closed.changes.is_empty()) {
-            fields.insert("changes".to_owned(), json!(escape_paths(closed.changes)));
+            fields.insert("changes".to_owned(), json!(escape_changes(closed.changes)));
         }
         Ok(value)
     }
@@ -175,7 +175,7 @@ impl App {
         mut fields: Fields,
         client: &Client,
     ) -> Result<Value, OwnFunctionError> {
-        let limit = fields.number("limit", 1..=MAX_HISTORY)?.unwrap_or(DEFAULT_HISTORY);
+        let limit = fields.number("limit", 1..=MAX_HISTORY)?.unwrap_or(LIST_LENGTH);
         fields.finish()?;
         let limit = u32::try_from(limit).unwrap_or(u32::MAX);
         let only = match client.may(Grant::AllSessions) {
@@ -227,7 +227,7 @@ impl App {
         if let Some(outer) = &client.outer {
             let bytes = cells.iter().map(crate::RecordedCell::bytes).sum::<usize>();
             let taken = outer.allowance.take(bytes as u64);
-            taken.map_err(|err| OwnFunctionError::new("KEPT_LIMIT", err.message))?;
+            taken.map_err(|err| OwnFunctionError::new("STORAGE_LIMIT", err.message))?;
         }
         let snapshot = Snapshot {
             name: name.clone(),
@@ -257,7 +257,8 @@ impl App {
             .snapshots(client.identity())
             .load(&name, self.snapshots_of(client).await?)
             .await?;
-        let session = self.open_session(SessionRequest::new(snapshot.language), client).await?;
+        let opening = ExecutionRequest::new(snapshot.language, String::new());
+        let session = self.open_session(SessionRequest::new(opening), client).await?;
         let count = snapshot.cells.len();
         for (number, cell) in (1..).zip(snapshot.cells) {
             let mut request = ExecutionRequest::new(snapshot.language, cell.code.clone());
@@ -308,7 +309,7 @@ impl App {
 }
 
 /// Escapes the paths, which a guest has chosen.
-fn escape_paths(mut changes: FileChanges) -> FileChanges {
+pub fn escape_changes(mut changes: FileChanges) -> FileChanges {
     let FileChanges { created, modified, deleted, held_back, conflicts, .. } = &mut changes;
     let written = [created, modified, deleted].into_iter().flatten().map(|file| &mut file.path);
     let not_written = [held_back, conflicts].into_iter().flatten().map(|file| &mut file.path);
@@ -316,7 +317,7 @@ fn escape_paths(mut changes: FileChanges) -> FileChanges {
         *path = escape_name(path);
     }
     for more in [&mut changes.between_cells, &mut changes.nested].into_iter().flatten() {
-        **more = escape_paths(std::mem::take(more));
+        **more = escape_changes(std::mem::take(more));
     }
     changes
 }

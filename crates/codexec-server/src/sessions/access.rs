@@ -26,6 +26,10 @@ impl Opener {
         }
     }
 
+    pub(super) fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     pub(super) fn is_client_owned(&self) -> bool {
         self.is_client_owned
     }

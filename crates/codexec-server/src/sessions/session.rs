@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use codexec_exec::{Run, SessionEnd};
-use codexec_types::{Language, SessionId};
+use codexec_types::{Identity, Language, SessionId};
 use tokio::sync::{Notify, OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
@@ -55,6 +55,7 @@ struct SessionActivity {
 #[derive(Clone, Debug)]
 pub struct SessionInfo {
     pub id: SessionId,
+    pub identity: Identity,
     pub language: Language,
     pub name: Option<String>,
     pub started: SystemTime,
@@ -157,6 +158,7 @@ impl OpenSession {
         let state = lock(&self.state);
         SessionInfo {
             id: self.id.clone(),
+            identity: self.opener.identity().clone(),
             language: self.language,
             name: self.name.clone(),
             started: self.started,
@@ -191,14 +193,17 @@ impl OpenSession {
     pub(super) async fn wait_until_due(&self, idle: Duration) -> &'static str {
         loop {
             let mut run = self.run.lock().await;
+            // The reply to the last execution is written first.
+            tokio::task::yield_now().await;
             let until = {
                 let mut state = lock(&self.state);
                 state.memory_bytes = run.memory_bytes();
                 state.last_used.0 + idle
             };
             tokio::select! {
-                over = run.watch_idle() => return reason_name(over),
+                biased;
                 () = self.requested.notified() => {}
+                over = run.watch_idle() => return reason_name(over),
                 () = tokio::time::sleep_until(until.into()) => return "idle_timeout",
             }
         }

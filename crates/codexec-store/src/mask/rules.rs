@@ -6,7 +6,7 @@ use regex::Regex;
 
 use super::SecretRange;
 
-struct Rule {
+struct MaskRule {
     kind: &'static str,
     /// Group 1 is the secret.
     pattern: Regex,
@@ -25,7 +25,7 @@ static HINT: LazyLock<Regex> = LazyLock::new(|| {
     Regex::new(&format!("{exact}|(?i:{any_case})")).unwrap()
 });
 
-static RULES: LazyLock<Vec<Rule>> = LazyLock::new(|| {
+static RULES: LazyLock<Vec<MaskRule>> = LazyLock::new(|| {
     let any = |_: &str| true;
     vec![
         rule("aws-key-id", r"START((?:AKIA|ASIA)[A-Z2-7]{16})\b", any),
@@ -95,8 +95,8 @@ const EXPORTED: &str = r#"(?x)
     ( [0-9A-Za-z_~+/=.!@%^-]{8,} )"#;
 
 #[expect(clippy::unwrap_used, reason = "constants; the tests run them all")]
-fn rule(kind: &'static str, pattern: &str, is_secret: fn(&str) -> bool) -> Rule {
-    Rule { kind, pattern: Regex::new(&pattern.replace("START", START)).unwrap(), is_secret }
+fn rule(kind: &'static str, pattern: &str, is_secret: fn(&str) -> bool) -> MaskRule {
+    MaskRule { kind, pattern: Regex::new(&pattern.replace("START", START)).unwrap(), is_secret }
 }
 
 pub(super) fn may_have_any(text: &str) -> bool {
@@ -105,7 +105,7 @@ pub(super) fn may_have_any(text: &str) -> bool {
 
 pub(super) fn find(text: &str) -> Vec<SecretRange> {
     let mut found = Vec::new();
-    for Rule { kind, pattern, is_secret } in RULES.iter() {
+    for MaskRule { kind, pattern, is_secret } in RULES.iter() {
         for captures in pattern.captures_iter(text) {
             let Some(secret) = captures.get(1) else { continue };
             if is_secret(secret.as_str()) {

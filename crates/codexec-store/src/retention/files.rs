@@ -17,15 +17,15 @@ const FILES_MAX: usize = 200_000;
 const DEPTH_MAX: usize = 40;
 
 /// A log file that is older than its entries may be.
-pub(super) struct OldLog {
-    pub(super) path: PathBuf,
-    pub(super) session: Option<String>,
-    pub(super) day: SystemTime,
+pub(crate) struct OldLog {
+    pub(crate) path: PathBuf,
+    pub(crate) session: Option<String>,
+    pub(crate) day: SystemTime,
 }
 
 /// Lists old log files: daily ones by the date in their name, those of sessions by their
 /// modification time. A date in the future is not old.
-pub(super) fn list_old_logs(home: &Path, retention: &Retention, now: SystemTime) -> Vec<OldLog> {
+pub(crate) fn list_old_logs(home: &Path, retention: &Retention, now: SystemTime) -> Vec<OldLog> {
     let mut old = Vec::new();
     for entry in read_folder(&home.join("logs")) {
         let (name, path) = (entry.file_name(), entry.path());
@@ -48,7 +48,7 @@ pub(super) fn list_old_logs(home: &Path, retention: &Retention, now: SystemTime)
 }
 
 /// Lists the executions whose artifact folders were not modified since `then`.
-pub(super) fn list_old_artifacts(home: &Path, then: SystemTime) -> Vec<String> {
+pub(crate) fn list_old_artifacts(home: &Path, then: SystemTime) -> Vec<String> {
     let is_old = |entry: &DirEntry| modified_at(entry).is_some_and(|at| at < then);
     let folders = read_folder(&home.join("artifacts")).into_iter().filter(is_old);
     let ids = folders.filter_map(|entry| ExecutionId::parse(entry.file_name().to_str()?));
@@ -56,14 +56,14 @@ pub(super) fn list_old_artifacts(home: &Path, then: SystemTime) -> Vec<String> {
 }
 
 /// Removes a regular file. Returns true if it existed.
-pub(super) fn remove_file(path: &Path) -> bool {
+pub(crate) fn remove_file(path: &Path) -> bool {
     is_regular_file(path) && fs::remove_file(path).is_ok()
 }
 
 /// Removes an execution's artifact folder. Returns true if it existed.
 ///
 /// THREAT[LOG-1]: the path may be a symlink, planted to have something else removed.
-pub(super) fn remove_artifacts(home: &Path, id: &str) -> bool {
+pub(crate) fn remove_artifacts(home: &Path, id: &str) -> bool {
     let folder = home.join("artifacts");
     let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|stat| stat.is_dir());
     let Some(id) = ExecutionId::parse(id) else { return false };
@@ -72,10 +72,9 @@ pub(super) fn remove_artifacts(home: &Path, id: &str) -> bool {
     is_folder(&folder) && is_folder(&path) && fs::remove_dir_all(&path).is_ok()
 }
 
-/// Returns the size of the log files, the search index and the artifacts.
-pub(super) fn used_bytes(home: &Path) -> u64 {
-    let index = fs::symlink_metadata(home.join("search.db")).map_or(0, |stat| stat.len());
-    index + folder_bytes(&home.join("logs")) + folder_bytes(&home.join("artifacts"))
+/// Returns the size of the log files and the artifacts.
+pub(crate) fn used_bytes(home: &Path) -> u64 {
+    folder_bytes(&home.join("logs")) + folder_bytes(&home.join("artifacts"))
 }
 
 fn folder_bytes(folder: &Path) -> u64 {

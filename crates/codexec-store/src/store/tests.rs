@@ -10,14 +10,13 @@ use std::{
 use codexec_types::{
     AdmissionRequest, Admitted, Artifact, Crash, Edge, FileChanges, Grants, GuestOutput, Identity,
     Json, Language, Limit, Limits, NotWritten, Outcome, Policy, Principal, RecordEnding,
-    RequestOrigin, RequestedLimits, Thrown, ThrownCode, TokenName, ToolFilter, ToolView,
+    RequestOrigin, RequestedLimits, Thrown, ThrownCode, TokenName, ToolFilter,
 };
 
 mod admitted;
-mod full;
-mod identities;
-mod logs;
-mod retention;
+pub(crate) mod identities;
+pub(crate) mod logs;
+pub(crate) mod retention;
 mod searches;
 mod secrets;
 
@@ -75,6 +74,7 @@ async fn an_execution_is_written_when_it_starts_and_when_it_ends() {
         args: vec![],
         written: Some(HELLO.clone()),
         value: Some("42".to_owned()),
+        wall: Duration::from_secs(30),
         changes: FileChanges::default(),
         working_dir: None,
         context: RequestOrigin::default(),
@@ -142,35 +142,6 @@ async fn changes_limits_and_images_are_stored() {
     assert_eq!(stored.summary.limits_met, ["DISK_LIMIT", "PROCESS_LIMIT"]);
     assert_eq!((stored.summary.exit_code, stored.summary.images), (Some(3), Some(1)));
     assert_eq!(store.list_recent(1, &ALL).await.unwrap(), [stored.summary]);
-}
-
-/// Migrates a database of the first release.
-#[tokio::test]
-async fn an_older_database_is_migrated() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("codexec.db");
-    let old = Connection::open(&path).unwrap();
-    old.execute_batch(include_str!("../../migrations/0001_executions.sql")).unwrap();
-    let id = ExecutionId::from_bits(1);
-    let row = "INSERT INTO executions (id, owner, status, started_ms, language, wall_ms, input, \
-               code, output) VALUES (?1, 'x', 'returned', 5, 'typescript', 1, 'null', '1', 'hi')";
-    old.execute(row, [id.as_str()]).unwrap();
-    old.pragma_update(None, "user_version", 1).unwrap();
-    drop(old);
-    let store = Store::open(&path, Durability::Process).await.unwrap();
-    let stored = store.get(&id, &ALL).await.unwrap().unwrap();
-    let output = stored.written.as_ref().map(GuestOutput::text);
-    assert_eq!((output, &stored.changes), (Some("hi"), &NOTHING));
-    assert_eq!((&stored.allowed_tools, &stored.grants), (&None, &vec![]));
-    assert_eq!((&stored.identity, stored.edge), (&Some(Identity::LocalUser), None));
-    let is_visible = async |identity| store.contains(&id, &ReadScope::Of(identity)).await.unwrap();
-    assert!(is_visible(Identity::LocalUser).await && !is_visible(token("ann")).await);
-    let summary = stored.summary;
-    assert_eq!((summary.limits_met, summary.exit_code, summary.images), (vec![], None, None));
-    let id = ExecutionId::from_bits(2);
-    begin(&store, &id, "1", at(0)).await.unwrap();
-    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
-    assert_eq!(store.get(&id, &ALL).await.unwrap().unwrap().summary.images, Some(2));
 }
 
 #[tokio::test]
@@ -263,82 +234,6 @@ async fn child_begins_and_waits_to_be_killed() {
     let _ = std::io::stdin().read(&mut [0]);
 }
 
-#[tokio::test]
-async fn a_dropped_store_releases_its_executions_and_ends_its_thread() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("codexec.db");
-    let first = Store::open(&path, Durability::Process).await.unwrap();
-    begin(&first, &ExecutionId::from_bits(1), "1", at(0)).await.unwrap();
-    let jobs = first.jobs.downgrade();
-    drop(first);
-    assert!(jobs.upgrade().is_none());
-    let second = Store::open(&path, Durability::Process).await.unwrap();
-    // The thread closes the file shortly after the last handle is dropped.
-    while second.interrupt_leftovers(at(0)).await.unwrap() == 0 {
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(second.count_executions(&ALL).await.unwrap().running, 0);
-}
-
-#[tokio::test]
-async fn checkpoints_run_while_the_store_is_open() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("codexec.db");
-    let store = Store::open(&path, Durability::Process).await.unwrap();
-    for n in 0..600 {
-        begin(&store, &ExecutionId::from_bits(n), "1", at(0)).await.unwrap();
-    }
-    let checkpointed = async {
-        while fs::metadata(&path).unwrap().len() < 50_000 {
-            tokio::task::yield_now().await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(20), checkpointed).await.unwrap();
-}
-
-#[tokio::test]
-async fn a_newer_schema_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("codexec.db");
-    Connection::open(&path).unwrap().pragma_update(None, "user_version", 99).unwrap();
-    let err = Store::open(&path, Durability::Process).await.unwrap_err();
-    assert_eq!(err.code(), "store_newer");
-    let path = path.display();
-    assert_eq!(
-        err.to_string(),
-        format!(
-            "the database {path} has schema version 99, but this codexec supports versions up to \
-             5; update codexec, or choose another CODEXEC_HOME"
-        )
-    );
-}
-
-#[tokio::test]
-async fn a_file_that_is_not_a_database_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("codexec.db");
-    let garbage = "not a database. ".repeat(1_000);
-    fs::write(&path, &garbage).unwrap();
-    let err = Store::open(&path, Durability::Process).await.unwrap_err();
-    assert_eq!(err.code(), "store_corrupt");
-    let path = path.display().to_string();
-    assert_eq!(
-        err.to_string(),
-        format!(
-            "the database {path} is damaged or not a database; move it away to start a new one"
-        )
-    );
-    assert_eq!(fs::read_to_string(path).unwrap(), garbage, "the file is unchanged");
-}
-
-#[tokio::test]
-async fn an_unwritable_folder_is_refused() {
-    // Not even root can create a file here.
-    let err =
-        Store::open(Path::new("/proc/self/codexec.db"), Durability::Process).await.unwrap_err();
-    assert_eq!(err.code(), "store_open");
-}
-
 async fn ending(ending: RecordEnding<'_>) -> String {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
@@ -364,7 +259,7 @@ fn other_server(database: &Path) -> Child {
     child
 }
 
-fn finish(ending: RecordEnding<'_>) -> ExecutionEnd<'_> {
+pub(crate) fn finish(ending: RecordEnding<'_>) -> ExecutionEnd<'_> {
     ExecutionEnd {
         ending,
         output: &HELLO,
@@ -380,10 +275,10 @@ fn finish(ending: RecordEnding<'_>) -> ExecutionEnd<'_> {
     }
 }
 
-static HELLO: LazyLock<GuestOutput> =
+pub(crate) static HELLO: LazyLock<GuestOutput> =
     LazyLock::new(|| GuestOutput::new("hello\n".to_owned(), vec![(0, 2)]));
 
-static NOTHING: FileChanges = FileChanges {
+pub(crate) static NOTHING: FileChanges = FileChanges {
     created: vec![],
     modified: vec![],
     deleted: vec![],
@@ -395,13 +290,20 @@ static NOTHING: FileChanges = FileChanges {
 };
 
 /// Opens a store in a new temporary folder.
-async fn store() -> (Store, TempDir) {
+pub(crate) async fn store() -> (Store, TempDir) {
     let home = tempfile::tempdir().unwrap();
     let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
     (store, home)
 }
 
-async fn begin(
+/// Returns the SQLite backend of a store.
+pub(crate) fn sqlite(store: &Store) -> &SqliteStore {
+    match &store.backend {
+        Backend::Sqlite(store) => store,
+    }
+}
+
+pub(crate) async fn begin(
     store: &Store,
     id: &ExecutionId,
     code: &str,
@@ -410,7 +312,7 @@ async fn begin(
     begin_admitted(store, id, &admitted(code), started).await
 }
 
-async fn begin_admitted(
+pub(crate) async fn begin_admitted(
     store: &Store,
     id: &ExecutionId,
     admitted: &Admitted,
@@ -419,7 +321,7 @@ async fn begin_admitted(
     begin_by(store, id, admitted, (started, &local())).await
 }
 
-async fn begin_by(
+pub(crate) async fn begin_by(
     store: &Store,
     id: &ExecutionId,
     admitted: &Admitted,
@@ -438,23 +340,15 @@ async fn begin_by(
     store.begin(begin).await
 }
 
-fn admitted(code: &str) -> Admitted {
+pub(crate) fn admitted(code: &str) -> Admitted {
     policy().admit(admitted_request(code), &[], None).unwrap()
 }
 
-fn admitted_request(code: &str) -> AdmissionRequest {
-    AdmissionRequest {
-        args: Vec::new(),
-        language: Language::TypeScript,
-        code: code.to_owned(),
-        input: Json::null(),
-        working_dir: None,
-        asked: RequestedLimits::default(),
-        view: ToolView::default(),
-    }
+pub(crate) fn admitted_request(code: &str) -> AdmissionRequest {
+    AdmissionRequest::new(Language::TypeScript, code.to_owned())
 }
 
-fn policy() -> Policy {
+pub(crate) fn policy() -> Policy {
     Policy {
         languages: Language::ALL.to_vec(),
         code_bytes: 1 << 20,
@@ -467,14 +361,14 @@ fn policy() -> Policy {
     }
 }
 
-fn local() -> Principal {
+pub(crate) fn local() -> Principal {
     Principal::new(Identity::LocalUser, Edge::Stdio)
 }
 
-fn token(name: &str) -> Identity {
+pub(crate) fn token(name: &str) -> Identity {
     Identity::Token(TokenName::new(name).unwrap())
 }
 
-fn at(ms: u64) -> SystemTime {
+pub(crate) fn at(ms: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_millis(ms)
 }

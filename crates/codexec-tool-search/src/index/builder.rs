@@ -4,6 +4,7 @@ use foldhash::HashMap;
 
 use super::{TEXT_BYTES, Term, ToolDocument, ToolIndex};
 use crate::{
+    loan_words::{english_sounds, without_f},
     stem::stem,
     words::{each_word, is_stop_word},
 };
@@ -48,6 +49,14 @@ impl IndexBuilder {
                 }
             }
         }
+        let mut named: Vec<u32> = fields
+            .iter()
+            .flat_map(|[name, server, ..]| name.iter().chain(server))
+            .copied()
+            .collect();
+        named.sort_unstable();
+        named.dedup();
+        self.add_sounds(&named);
         for [name, server, ..] in fields {
             self.index.name_terms.extend(&name);
             let specific: Vec<u32> =
@@ -58,6 +67,16 @@ impl IndexBuilder {
         self.index.name_terms.sort_unstable();
         self.index.name_terms.dedup();
         self.index
+    }
+
+    fn add_sounds(&mut self, terms: &[u32]) {
+        for &id in terms {
+            let Some(sounds) = english_sounds(self.index.text(id)) else { continue };
+            if let Some(korean) = without_f(&sounds) {
+                self.index.sounds.entry(korean).or_default().push(id);
+            }
+            self.index.sounds.entry(sounds).or_default().push(id);
+        }
     }
 
     fn fields(&mut self, document: &ToolDocument<'_>) -> [Vec<u32>; FIELD_COUNT] {

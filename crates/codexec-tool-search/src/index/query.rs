@@ -3,6 +3,7 @@
 use super::ToolIndex;
 use crate::{
     bilingual::{RunPart, split_run},
+    loan_words::loan_words,
     stem::stem,
     thesaurus::{SynonymKind, synonyms},
     typos::typo_similarity,
@@ -27,12 +28,16 @@ struct QueryWord {
     text: String,
     /// The English meanings of a Chinese, Japanese or Korean word.
     meanings: &'static [&'static str],
+    /// The index terms that an unknown loan word sounds like.
+    sounds_like: Vec<u32>,
 }
 
 /// Maximum number of words of a query that are not stop words; the rest are ignored.
 const QUERY_WORDS: usize = 40;
 /// The share of an English word for its translation.
 const TRANSLATION: f32 = 0.95;
+/// The share of a term that a loan word sounds like.
+const SOUND: f32 = 0.7;
 /// Maximum number of words of a phrase in the thesaurus.
 const PHRASE_WORDS: usize = 4;
 const WEAK_WEIGHT: f32 = 0.5;
@@ -65,9 +70,10 @@ impl ToolIndex {
             {
                 continue;
             }
-            let mut term = match word.meanings {
-                [] => self.word_term(&word.stem, is_weak_word(&word.text)),
-                meanings => self.translated_term(&word.text, meanings),
+            let mut term = match (word.meanings, word.sounds_like.as_slice()) {
+                ([], []) => self.word_term(&word.stem, is_weak_word(&word.text)),
+                ([], terms) => self.loan_term(terms),
+                (meanings, _) => self.translated_term(&word.text, meanings),
             };
             let joined = [before.zip(Some(word)), Some(word).zip(after.first())];
             for (first, second) in joined.into_iter().flatten() {
@@ -85,31 +91,51 @@ impl ToolIndex {
     fn query_words(&self, text: &str) -> Vec<QueryWord> {
         let mut words: Vec<QueryWord> = Vec::new();
         let mut left = QUERY_WORDS;
-        let mut push = |text: &str, meanings: &'static [&'static str]| {
+        let mut push = |text: &str, meanings: &'static [&'static str], sounds_like: &[u32]| {
             let is_content = !is_stop_word(text);
             if left == 0 && is_content {
                 return;
             }
             left -= usize::from(is_content);
-            words.push(QueryWord { stem: stem(text), text: text.to_owned(), meanings });
+            let sounds_like = sounds_like.to_vec();
+            words.push(QueryWord {
+                stem: stem(text),
+                text: text.to_owned(),
+                meanings,
+                sounds_like,
+            });
         };
         each_part(text, |part| match part {
-            TextPart::Word(word) => push(word, &[]),
+            TextPart::Word(word) => push(word, &[], &[]),
             TextPart::Cjk(run) => {
                 for part in split_run(run) {
                     match part {
-                        RunPart::Known(word, meanings) => push(word, meanings),
-                        // Particles and endings, unless a tool is described with them.
-                        RunPart::Unknown(rest) => each_bigram(rest, |pair| {
-                            if self.id(pair).is_some() {
-                                push(pair, &[]);
+                        RunPart::Known(word, meanings) => push(word, meanings, &[]),
+                        // Loan words; particles and endings only if a tool is described with them.
+                        RunPart::Unknown(rest) => {
+                            let heard = loan_words(rest);
+                            let known = heard.iter().find_map(|sounds| self.sounds.get(sounds));
+                            if let Some(terms) = known {
+                                push(rest, &[], terms);
                             }
-                        }),
+                            each_bigram(rest, |pair| {
+                                if self.id(pair).is_some() {
+                                    push(pair, &[], &[]);
+                                }
+                            });
+                        }
                     }
                 }
             }
         });
         words
+    }
+
+    /// Returns the term for a loan word, which matches what it sounds like.
+    fn loan_term(&self, terms: &[u32]) -> QueryTerm {
+        let forms: Vec<(u32, f32)> = terms.iter().map(|id| (*id, SOUND)).collect();
+        let rarity = self.rarest(&forms);
+        QueryTerm { weight: 1.0, spellings: forms.clone(), forms, rarity }
     }
 
     /// Returns the term for a Chinese, Japanese or Korean word, which matches itself and its

@@ -21,7 +21,7 @@ fn chinese_japanese_and_korean_are_split_into_bigrams() {
     check("创建问题", &["创建", "建问", "问题"]);
     check("GitHubの課題を", &["git", "hub", "の課", "課題", "題を"]);
     check("파일 읽기, 창", &["파일", "읽기", "창"]);
-    check("ファイル2つ", &["ファ", "ァイ", "イル", "2", "つ"]);
+    check("ファイル2つ", &["フア", "アイ", "イル", "2", "つ"]);
 }
 
 #[test]

@@ -15,15 +15,7 @@ fn policy() -> Policy {
 }
 
 fn request(code: &str) -> AdmissionRequest {
-    AdmissionRequest {
-        args: Vec::new(),
-        language: Language::TypeScript,
-        code: code.to_owned(),
-        input: Json::null(),
-        working_dir: None,
-        asked: RequestedLimits::default(),
-        view: ToolView::default(),
-    }
+    AdmissionRequest::new(Language::TypeScript, code.to_owned())
 }
 
 #[track_caller]

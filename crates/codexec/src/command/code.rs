@@ -106,8 +106,8 @@ fn parse_object(text: &str) -> anyhow::Result<Value> {
 
 async fn list_scripts(parts: Parts, as_json: bool) -> anyhow::Result<ExitCode> {
     let mcpproxy = McpproxyTools::new(parts.config.seeds.proxy.clone());
-    let (app, _) = parts.build_app()?;
-    let scripts = mcpproxy.code_scripts(&app).await;
+    let (app, connection) = parts.build_app()?;
+    let scripts = mcpproxy.code_scripts(&app, &connection).await;
     app.shutdown().await;
     if as_json {
         let scripts: Vec<Value> = scripts.iter().map(to_json).collect();

@@ -29,7 +29,7 @@ pub(super) async fn run(mut parts: Parts, args: ExecArgs) -> anyhow::Result<Exit
     parts.allow_working_dir(request.working_dir.clone());
     let (app, connection) = parts.build_app()?;
     let mut client = Client::new(connection);
-    #[expect(clippy::disallowed_methods, reason = "the limit of the code's output bounds it")]
+    #[expect(clippy::disallowed_methods, reason = "bounded, see `LiveStreams::new`")]
     let (sender, pieces) = mpsc::unbounded_channel();
     client.streams = LiveStreams::new(stdin.start(), sender);
     let cancel = client.cancel.clone();

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use codexec_compat::ProxySettings;
-use codexec_http::{Edge, HttpSettings, Listener, TokenFile, ToolsetSource};
+use codexec_http::{HttpEdge, HttpSettings, Listener, TokenFile, ToolsetSource};
 use codexec_server::{App, LivePolicy, TextBudget, mcp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
@@ -19,12 +19,19 @@ use crate::parts::{self, Parts};
 const LAST_REPLIES: Duration = Duration::from_millis(500);
 const LAST_CONNECTIONS: Duration = Duration::from_secs(1);
 
-pub(super) async fn run(parts: Parts, args: ServeArgs) -> anyhow::Result<ExitCode> {
+/// How long a client at stdin may take to be answered before the pools are filled. Filling them
+/// takes all cores, and clients connect as soon as they have started the server.
+const FIRST_REPLY: Duration = Duration::from_millis(20);
+
+pub(super) async fn run(mut parts: Parts, args: ServeArgs) -> anyhow::Result<ExitCode> {
+    codexec_sandbox::share_heaps();
     let http = match args.serves_http() {
         true => Some(HttpParts::prepare(&parts, &args).await?),
         false => None,
     };
-    let (app, connection, reloader) = parts.build_server()?;
+    let (exporter, tracer) = parts.start_traces()?;
+    let (mut app, connection, reloader) = parts.build_server()?;
+    app.tracer = tracer;
     let app = Arc::new(app);
     let preload = app.gateway.load_saved_lists();
     let stop = CancellationToken::new();
@@ -32,9 +39,12 @@ pub(super) async fn run(parts: Parts, args: ServeArgs) -> anyhow::Result<ExitCod
         (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let http = http.map(|http| http.start(&app, Arc::clone(&reloader.policy)));
     let edge = http.as_ref().map(|http| Arc::clone(&http.edge));
+    let answered = CancellationToken::new();
     let warm = tokio::spawn({
-        let app = Arc::clone(&app);
+        let (app, answered) = (Arc::clone(&app), answered.clone());
+        let head_start = if args.serves_stdio() { FIRST_REPLY } else { Duration::ZERO };
         async move {
+            let _ = tokio::time::timeout(head_start, answered.cancelled()).await;
             if let Err(error) = app.records.store().await {
                 tracing::warn!(error = &error as &dyn std::error::Error, "cannot open the store");
             }
@@ -50,7 +60,8 @@ pub(super) async fn run(parts: Parts, args: ServeArgs) -> anyhow::Result<ExitCod
     let follow = tokio::spawn(reloader.follow(Arc::clone(&app)));
     let stdio = async {
         if args.serves_stdio() {
-            let served = mcp::serve_stdio(Arc::clone(&app), connection, stop.clone()).await;
+            let served =
+                mcp::serve_stdio(Arc::clone(&app), connection, stop.clone(), answered).await;
             // With HTTP, the end of stdin is only the end of this client.
             if !args.serves_http() || served.is_err() {
                 return served;
@@ -74,6 +85,9 @@ pub(super) async fn run(parts: Parts, args: ServeArgs) -> anyhow::Result<ExitCod
     if let Some(http) = http {
         http.end().await;
     }
+    if let Some(exporter) = exporter {
+        exporter.stop().await;
+    }
     served?;
     Ok(ExitCode::SUCCESS)
 }
@@ -90,7 +104,7 @@ struct HttpParts {
 
 /// The running HTTP edge.
 struct RunningHttp {
-    edge: Arc<Edge>,
+    edge: Arc<HttpEdge>,
     serving: JoinHandle<()>,
     grace: Duration,
 }
@@ -131,7 +145,7 @@ impl HttpParts {
 
     fn start(self, app: &Arc<App>, policy: Arc<LivePolicy>) -> RunningHttp {
         let grace = self.settings.grace;
-        let edge = Edge::new(
+        let edge = HttpEdge::new(
             Arc::clone(app),
             &self.home,
             policy,

@@ -31,6 +31,7 @@ pub(crate) struct ConfigFile {
     pub(super) logs: LogsSection,
     pub(super) replies: RepliesSection,
     pub(super) http: HttpSection,
+    pub(super) otlp: OtlpSection,
     pub(super) code_executor: CodeExecutorSection,
     pub(super) code_execution_mode: CodeExecutionModeSection,
     pub(super) mcpproxy: McpproxySection,
@@ -236,6 +237,16 @@ pub(super) struct HttpSection {
     pub(super) tls_key: Option<PathBuf>,
     /// True to serve `/metrics` without a token.
     pub(super) public_metrics: bool,
+}
+
+/// Where traces go; nowhere without an endpoint.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub(super) struct OtlpSection {
+    /// The receiver's address; `/v1/traces` is added to one without a path.
+    pub(super) endpoint: Option<String>,
+    /// Headers by name, each `env:NAME`.
+    pub(super) headers: BTreeMap<String, String>,
 }
 
 /// Settings of the toolset `code-executor`.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use codexec_exec::PythonSettings;
+use codexec_exec::{GuestSettings, PythonSettings};
 use codexec_types::Language;
 
 use super::{ConfigError, HostEnvironment, file};
@@ -21,7 +21,19 @@ pub(super) fn languages(file: &file::LanguagesSection) -> Result<Vec<Language>, 
     Ok(Language::ALL.into_iter().filter(|language| named.contains(language)).collect())
 }
 
-pub(super) fn python(
+/// Returns the interpreters and the environment of guests.
+pub(super) fn guests(
+    file: &file::ConfigFile,
+    host: &HostEnvironment,
+) -> Result<GuestSettings, ConfigError> {
+    Ok(GuestSettings {
+        python: python(&file.python, host)?,
+        node: node(&file.node, host)?,
+        environment: environment(&file.environment, host)?,
+    })
+}
+
+fn python(
     file: &file::PythonSection,
     host: &HostEnvironment,
 ) -> Result<PythonSettings, ConfigError> {
@@ -40,10 +52,7 @@ pub(super) fn python(
     }
 }
 
-pub(super) fn node(
-    file: &file::NodeSection,
-    host: &HostEnvironment,
-) -> Result<Option<PathBuf>, ConfigError> {
+fn node(file: &file::NodeSection, host: &HostEnvironment) -> Result<Option<PathBuf>, ConfigError> {
     absolute_path("node.interpreter", file.interpreter.as_deref(), host)
 }
 
@@ -60,7 +69,7 @@ pub(super) fn absolute_path(
 
 /// Returns the guests' variables. A value `env:NAME` is replaced by codexec's own variable, and
 /// left out if that is not set.
-pub(super) fn environment(
+fn environment(
     file: &std::collections::BTreeMap<String, String>,
     host: &HostEnvironment,
 ) -> Result<Vec<(String, String)>, ConfigError> {

@@ -1,6 +1,7 @@
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
+use codexec_functions::defaults::{MAX_WALL_MS, WALL_MS};
 use codexec_types::Limits;
 
 use super::{ConfigError, file};
@@ -8,8 +9,8 @@ use super::{ConfigError, file};
 /// Returns the limits of an execution, and the longest time that a request may ask for.
 pub(super) fn limits(file: &file::LimitsSection) -> Result<(Limits, Duration), ConfigError> {
     let default = Limits::DEFAULT;
-    let max_ms = within("limits.max-timeout-ms", file.max_timeout_ms, 300_000, 1..=86_400_000)?;
-    let wall_ms = within("limits.timeout-ms", file.timeout_ms, 30_000.min(max_ms), 1..=max_ms)?;
+    let max_ms = within("limits.max-timeout-ms", file.max_timeout_ms, MAX_WALL_MS, 1..=86_400_000)?;
+    let wall_ms = within("limits.timeout-ms", file.timeout_ms, WALL_MS.min(max_ms), 1..=max_ms)?;
     let cpu_s = within("limits.cpu-s", file.cpu_s, default.cpu.as_secs(), 1..=86_400)?;
     let grace_s = within("limits.grace-s", file.grace_s, default.grace.as_secs(), 0..=60)?;
     let memory_mib =

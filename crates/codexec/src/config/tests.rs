@@ -51,7 +51,7 @@ fn invalid_settings_are_explained() {
         "colour = 1",
         "unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, `files`, \
          `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, \
-         `gateway`, `discovery`, `logs`, `replies`, `http`, `code-executor`, \
+         `gateway`, `discovery`, `logs`, `replies`, `http`, `otlp`, `code-executor`, \
          `code-execution-mode`, `mcpproxy`, `servers`",
     );
     check_refused("[tools]\nallowed = ['github']", "`tools.allowed`");
@@ -199,19 +199,19 @@ fn languages_are_enabled_by_name() {
 
 #[test]
 fn interpreters_need_absolute_paths() {
-    let default = config("").expect("valid");
+    let default = config("").expect("valid").guests;
     assert_eq!((default.python.interpreter, default.python.venv, default.node), (None, None, None));
     assert_eq!(default.python.preload, ["numpy", "pandas"]);
     let named = config(
         "[python]\ninterpreter = '~/bin/python'\npreload = ['os.path', '_x1']\n\
          [node]\ninterpreter = '/opt/node'",
     );
-    let named = named.expect("valid");
+    let named = named.expect("valid").guests;
     assert_eq!(named.python.interpreter, Some("/home/ann/bin/python".into()));
     assert_eq!(named.python.preload, ["os.path", "_x1"]);
     assert_eq!(named.node, Some("/opt/node".into()));
     assert_eq!(
-        config("[python]\nvenv = '/srv/venv'\npreload = []").expect("valid").python.venv,
+        config("[python]\nvenv = '/srv/venv'\npreload = []").expect("valid").guests.python.venv,
         Some("/srv/venv".into())
     );
     check_refused(
@@ -241,7 +241,7 @@ fn environment_values_are_literal_or_references() {
     let config = config(
         "[environment]\nTZ = 'UTC'\nTOKEN = 'env:TOKEN_OF_OURS'\nMISSING = 'env:NOT_SET'\n_a1 = ''",
     );
-    let environment = config.expect("valid").environment;
+    let environment = config.expect("valid").guests.environment;
     let pairs: Vec<(&str, &str)> =
         environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
     assert_eq!(pairs, [("TOKEN", "t0p"), ("TZ", "UTC"), ("_a1", "")]);

@@ -93,16 +93,11 @@ impl Reloader {
         Some(reload)
     }
 
-    /// Publishes problems and waiting servers to the app.
+    /// Publishes what the files say to the app.
     pub(crate) fn publish(&self, app: &App) {
-        app.live_settings.set_problems(problems(&self.now));
-        app.live_settings.set_pending_servers(self.now.waiting_names());
+        app.live_settings.set_files(self.now.clone());
         app.gateway.set_disabled(self.now.disabled_servers());
     }
-}
-
-fn problems(parsed: &ParsedConfig) -> Vec<String> {
-    parsed.problems.iter().map(ToString::to_string).collect()
 }
 
 /// Logs an inotify failure, for example a reached watch limit; the caller then polls.

@@ -102,7 +102,7 @@ fn cfg_6_what_a_projects_files_name_waits() {
     for args in [
         &["doctor"][..],
         &["tools", "list"],
-        &["exec", "Object.keys(tools)"],
+        &["exec", "-l", "ts", "Object.keys(tools)"],
         &["servers", "approve"],
         &["servers", "approve", "s0"],
     ] {
@@ -216,7 +216,7 @@ fn cfg_9_a_home_or_settings_that_others_can_write_are_refused() {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("changed");
     };
     let check = |expected: Option<&str>| {
-        let output = checkout.run(&["exec", "6 * 7"]);
+        let output = checkout.run(&["exec", "-l", "ts", "6 * 7"]);
         let said = String::from_utf8([output.stdout, output.stderr].concat()).expect("UTF-8");
         let said = said.replace(&state.display().to_string(), "STATE");
         match expected {
@@ -240,7 +240,7 @@ fn cfg_9_a_home_or_settings_that_others_can_write_are_refused() {
     check(None);
     let planted = checkout.project.join("own.toml");
     std::fs::write(&planted, "").expect("written");
-    let refused = checkout.run(&["exec", "--config", "own.toml", "1"]);
+    let refused = checkout.run(&["exec", "-l", "ts", "--config", "own.toml", "1"]);
     let said = String::from_utf8(refused.stderr).expect("UTF-8");
     assert!(said.contains("which code may write; move it"), "{said}");
 }

@@ -97,13 +97,14 @@ fn code_comes_as_an_argument_a_file_or_standard_input() {
         ("plain.js", "const x = 42; x"),
         ("other.txt", "const x: number = 42; x"),
     ]);
-    assert_eq!(desk.run(&["exec", "return 6*7"]), fine("42"));
-    for file in ["typed.ts", "plain.js", "other.txt"] {
+    assert_eq!(desk.run(&["exec", "-l", "ts", "return 6*7"]), fine("42"));
+    for file in ["typed.ts", "plain.js"] {
         assert_eq!(desk.run(&["exec", "--file", file]), fine("42"), "{file}");
     }
+    assert_eq!(desk.run(&["exec", "--file", "other.txt"]).code, Some(2));
+    assert_eq!(desk.run(&["exec", "-l", "ts", "--file", "other.txt"]), fine("42"));
     let code = "const x: number = 42; x";
-    assert_eq!(desk.run_with(&["exec"], code), fine("42"));
-    assert_eq!(desk.run_with(&["exec", "-"], code), fine("42"));
+    assert_eq!(desk.run_with(&["exec", "-l", "ts"], code), fine("42"));
     assert_eq!(desk.run_with(&["exec", "-l", "ts", "-"], code), fine("42"));
 }
 
@@ -131,30 +132,32 @@ fn the_language_is_as_the_file_ends_unless_it_is_said() {
 
 #[test]
 fn values_go_to_standard_output_and_failures_to_standard_error() {
-    check(&["exec", "'a\\nb'"], &fine("a\nb"));
-    check(&["exec", "undefined"], &fine("null"));
-    check(&["exec", "console.log(1); ({ a: [1] })"], &fine("1\n[result]\n{\"a\":[1]}"));
-    let boom = CliHome::new(&[]).run(&["exec", "console.log(1);\nthrow new Error('boom')"]);
+    check(&["exec", "-l", "ts", "'a\\nb'"], &fine("a\nb"));
+    check(&["exec", "-l", "ts", "undefined"], &fine("null"));
+    check(&["exec", "-l", "ts", "console.log(1); ({ a: [1] })"], &fine("1\n[result]\n{\"a\":[1]}"));
+    let boom =
+        CliHome::new(&[]).run(&["exec", "-l", "ts", "console.log(1);\nthrow new Error('boom')"]);
     assert_eq!((boom.code, boom.stdout.as_str()), (Some(1), "1\n"), "{boom:?}");
     assert_eq!(boom.stderr.trim_end(), "RUNTIME_ERROR: boom\n  at line 2, column 11", "{boom:?}");
     check(
-        &["exec", "let x = ;"],
+        &["exec", "-l", "ts", "let x = ;"],
         &failed(
             "TRANSPILE_ERROR: Unexpected token\n  at line 1, column 9\n  let x = ;\n          ^",
         ),
     );
-    check(&["exec", "--input", r#"{"a": [1, 2]}"#, "input.a[1]"], &fine("2"));
+    check(&["exec", "-l", "ts", "--input", r#"{"a": [1, 2]}"#, "input.a[1]"], &fine("2"));
 }
 
 #[test]
 fn a_timeout_ends_the_code() {
     for timeout in ["100ms", "1s"] {
-        let ran = CliHome::new(&[]).run(&["exec", "--timeout", timeout, "while (true) {}"]);
+        let ran =
+            CliHome::new(&[]).run(&["exec", "-l", "ts", "--timeout", timeout, "while (true) {}"]);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(1), ""));
         assert_eq!(ran.stderr.split(':').next(), Some("TIMEOUT"));
     }
-    check(&["exec", "-t", "2m", "1"], &fine("1"));
-    check(&["exec", "-t", "30", "1"], &fine("1"));
+    check(&["exec", "-l", "ts", "-t", "2m", "1"], &fine("1"));
+    check(&["exec", "-l", "ts", "-t", "30", "1"], &fine("1"));
 }
 
 #[test]
@@ -164,7 +167,7 @@ fn mistakes_are_explained() {
         let sorry = "write it like 500ms, 10s or 2m";
         let expected =
             format!("invalid value '{timeout}' for '--timeout <TIMEOUT>': {sorry}{help}");
-        check(&["exec", "--timeout", timeout, "1"], &refused(&expected));
+        check(&["exec", "-l", "ts", "--timeout", timeout, "1"], &refused(&expected));
     }
     check(
         &["exec", "-l", "cobol", "1"],
@@ -178,10 +181,16 @@ fn mistakes_are_explained() {
         &refused("--file: nowhere.ts: No such file or directory"),
     );
     check(
-        &["exec", "--input", "{", "1"],
+        &["exec", "-l", "ts", "--input", "{", "1"],
         &refused("--input is not JSON: EOF while parsing an object at line 1 column 1"),
     );
-    for code in [&["exec", ""][..], &["exec"]] {
+    // A file says its language by its name; a text says nothing.
+    for text in [&["exec", "1"][..], &["exec", "print(1)"]] {
+        let expected = "the language is missing: name it with --language (-l): \
+                        typescript, javascript, python, bash, node";
+        check(text, &refused(expected));
+    }
+    for code in [&["exec", "-l", "ts", ""][..], &["exec", "-l", "ts"]] {
         check(code, &refused("code: it is empty; send at least one statement"));
     }
     check(
@@ -205,10 +214,10 @@ fn mistakes_are_explained() {
 fn values_out_of_range_name_the_option() {
     for (timeout, ms) in [("0", "0"), ("301s", "301000"), ("6m", "360000")] {
         let expected = format!("--timeout: {ms} ms is out of range; it must be 1 to 300000");
-        check(&["exec", "--timeout", timeout, "1"], &refused(&expected));
+        check(&["exec", "-l", "ts", "--timeout", timeout, "1"], &refused(&expected));
     }
     check(
-        &["exec", "--max-tool-calls", "1001", "1"],
+        &["exec", "-l", "ts", "--max-tool-calls", "1001", "1"],
         &refused("--max-tool-calls: 1001 is out of range; it must be 0 to 1000"),
     );
 }
@@ -216,7 +225,7 @@ fn values_out_of_range_name_the_option() {
 #[test]
 fn a_bad_pattern_is_explained_once() {
     check(
-        &["exec", "--allowed-tools", "nodot", "1"],
+        &["exec", "-l", "ts", "--allowed-tools", "nodot", "1"],
         &refused(
             "--allowed-tools: \"nodot\" is not a tool pattern; write it like \"github.get_issue\", \
              \"github.*\", \"mcp__github__*\" or \"*\"",
@@ -230,7 +239,7 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
         let expected = refused(expected);
         // Where it is looked for by itself, and where somebody says that it is.
         let desk = CliHome::new(&[("named.toml", text)]);
-        assert_eq!(desk.run(&["exec", "--config", "named.toml", "1"]), expected);
+        assert_eq!(desk.run(&["exec", "-l", "ts", "--config", "named.toml", "1"]), expected);
         std::fs::create_dir(desk.path().join("state")).expect("made");
         std::fs::write(desk.path().join("state/config.toml"), text).expect("written");
         let ran = desk.run(&["doctor"]);
@@ -265,10 +274,10 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
         "colour = 1",
         "named.toml: TOML parse error at line 1, column 1\n  |\n1 | colour = 1\n  | ^^^^^^\n\
          unknown field `colour`, expected one of `toolset`, `limits`, `languages`, `python`, `node`, \
-         `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, `gateway`, `discovery`, `logs`, `replies`, `http`, `code-executor`, `code-execution-mode`, `mcpproxy`, `servers`\n",
+         `files`, `environment`, `sandbox`, `workers`, `sessions`, `scripts`, `packages`, `tools`, `code`, `gateway`, `discovery`, `logs`, `replies`, `http`, `otlp`, `code-executor`, `code-execution-mode`, `mcpproxy`, `servers`\n",
     );
     assert_eq!(
-        CliHome::new(&[]).run(&["exec", "--config", "nowhere.toml", "1"]),
+        CliHome::new(&[]).run(&["exec", "-l", "ts", "--config", "nowhere.toml", "1"]),
         refused("nowhere.toml: No such file or directory")
     );
 }
@@ -277,13 +286,13 @@ fn broken_settings_name_the_file_and_how_to_write_them() {
 fn broken_server_files_that_somebody_named_are_refused() {
     let check = |text: &str, expected: &str| {
         let desk = CliHome::new(&[("servers.json", text)]);
-        let ran = desk.run(&["exec", "--mcp-config", "servers.json", "1"]);
+        let ran = desk.run(&["exec", "-l", "ts", "--mcp-config", "servers.json", "1"]);
         assert_eq!(ran, refused(&format!("servers.json:1: {expected}")));
     };
     check("{", "it is not JSON: it ends inside an object, at column 2");
     check(r#"{"mcpServers": 7}"#, "`mcpServers` is not an object");
     assert_eq!(
-        CliHome::new(&[]).run(&["exec", "--mcp-config", "nowhere.json", "1"]),
+        CliHome::new(&[]).run(&["exec", "-l", "ts", "--mcp-config", "nowhere.json", "1"]),
         refused("nowhere.json:1: it cannot be read: No such file or directory")
     );
 }
@@ -293,7 +302,7 @@ fn broken_server_files_that_somebody_named_are_refused() {
 fn a_named_server_file_without_servers_is_refused() {
     for text in ["[]", "{}", r#"{"servers": {}}"#] {
         let desk = CliHome::new(&[("servers.json", text)]);
-        let ran = desk.run(&["exec", "--mcp-config", "servers.json", "1"]);
+        let ran = desk.run(&["exec", "-l", "ts", "--mcp-config", "servers.json", "1"]);
         assert_eq!(ran, refused("servers.json:1: it has no `mcpServers`"), "{text}");
     }
 }
@@ -301,7 +310,7 @@ fn a_named_server_file_without_servers_is_refused() {
 #[test]
 fn files_that_were_found_are_left_out_when_they_are_broken() {
     let desk = CliHome::new(&[(".mcp.json", "{"), (".claude.json", "[1")]);
-    let ran = desk.run(&["exec", "42"]);
+    let ran = desk.run(&["exec", "-l", "ts", "42"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), "42\n"));
     let named: Vec<&str> =
         ran.stderr.lines().filter_map(|line| line.split("problem=").nth(1)).collect();
@@ -319,7 +328,7 @@ fn allowed_tools_and_max_tool_calls_hold() {
     let servers = json!({"a": upstream(&["a"]), "b": upstream(&["b"])});
     let desk = CliHome::with_servers(&servers);
     let run = |args: &[&str], code: &str| {
-        desk.run(&[&["exec", "--mcp-config", "servers.json"], args, &[code]].concat())
+        desk.run(&[&["exec", "-l", "ts", "--mcp-config", "servers.json"], args, &[code]].concat())
     };
     let list = "Object.keys(tools)";
     assert_eq!(run(&[], list), fine(r#"["a","b"]"#));
@@ -345,7 +354,8 @@ fn settings_narrow_what_code_may_call() {
     let desk = CliHome::with_servers(&json!({"a": upstream(&["a"]), "b": upstream(&["b"])}));
     std::fs::write(desk.path().join("narrow.toml"), "[tools]\nallowed = ['b.*']").expect("written");
     let run = |args: &[&str]| {
-        let common = ["--config", "narrow.toml", "--mcp-config", "servers.json", "exec"];
+        let common =
+            ["--config", "narrow.toml", "--mcp-config", "servers.json", "exec", "-l", "ts"];
         desk.run(&[&common[..], args, &["Object.keys(tools)"]].concat())
     };
     assert_eq!(run(&[]), fine(r#"["b"]"#));
@@ -579,7 +589,7 @@ fn doctor_does_not_call_a_server_left_out_that_is_kept() {
 fn the_state_is_for_its_owner_alone() {
     use std::os::unix::fs::PermissionsExt as _;
     let desk = CliHome::new(&[]);
-    assert_eq!(desk.run(&["exec", "1"]), fine("1"));
+    assert_eq!(desk.run(&["exec", "-l", "ts", "1"]), fine("1"));
     let state = std::fs::metadata(desk.path().join("state")).expect("made");
     assert_eq!(state.permissions().mode() & 0o777, 0o700);
 }

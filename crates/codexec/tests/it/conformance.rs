@@ -40,13 +40,7 @@ fn check(revision: &str, required: usize) {
         .output()
         .expect("the suite runs");
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (scored, unscored) = said.split_once("Not scored").unwrap_or((&said, ""));
-    let passed = scored.lines().filter_map(|line| line.strip_prefix("✓ "));
-    let passed = passed.filter(|line| {
-        let name = line.split(':').next().unwrap_or_default();
-        !unscored.contains(&format!(" {name} "))
-    });
-    let passed = passed.count();
+    let passed = passed_scenarios(&said);
     assert!(
         output.status.success() && passed == required,
         "{passed} of {required} passed\n{}\n{}\n{}",
@@ -56,8 +50,19 @@ fn check(revision: &str, required: usize) {
     );
 }
 
+/// The number of scored scenarios without a failure.
+pub(crate) fn passed_scenarios(said: &str) -> usize {
+    let (scored, unscored) = said.split_once("Not scored").unwrap_or((said, ""));
+    let passed = scored.lines().filter_map(|line| line.strip_prefix("✓ "));
+    let passed = passed.filter(|line| {
+        let name = line.split(':').next().unwrap_or_default();
+        !unscored.contains(&format!(" {name} "))
+    });
+    passed.count()
+}
+
 /// What the suite did not like, in its own words.
-fn failed_checks(dir: &Path) -> Vec<String> {
+pub(crate) fn failed_checks(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
         let path = entry.path();

@@ -48,7 +48,8 @@ fn servers_that_are_killed_200_times_lose_nothing_that_was_acknowledged() {
     assert!(!acknowledged.is_empty(), "some were acknowledged under load");
 
     let state = home.path().join("state");
-    let ended = command(home.path()).args(["exec", "'last'"]).output().expect("codexec starts");
+    let ended =
+        command(home.path()).args(["exec", "-l", "ts", "'last'"]).output().expect("codexec starts");
     assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
     let rows = rows(&state.join("codexec.db"));
     let logged = logged(&state.join("logs"));

@@ -1,12 +1,11 @@
 //! Two dozen servers that nobody here wrote, in one process.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::startup::{python, wait_until_ready};
-use crate::support::{Client, PATIENCE, command, world};
+use crate::support::{Client, PATIENCE, command, within, world};
 use crate::world::value;
 
 /// All that start without a network; those that want a key get one that opens nothing.
@@ -215,11 +214,7 @@ fn a_cold_start_answers_at_once_and_says_what_is_missing() {
     assert!(said.contains(failed), "{said}");
 
     let mark = client.home.path().join("state/cache/tools/hung.hung");
-    let deadline = Instant::now() + PATIENCE;
-    while !mark.exists() {
-        assert!(Instant::now() < deadline, "a hung server is not remembered");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert!(within(PATIENCE, || mark.exists()), "a hung server is not remembered");
     client.restart(|_| {});
     let again = notes(&search(&mut client, "zzzqqq"));
     assert!(again.contains("because they do not answer: hung]"), "{again}");

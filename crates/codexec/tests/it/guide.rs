@@ -1,15 +1,17 @@
 //! The guides run: what they show is what happens.
 
 mod page;
+mod terminal;
 
 use serde_json::Value;
 
 use crate::support::command;
 
 /// Compiled in, because a plain user may not be able to read the repository.
-const GUIDES: [(&str, &str); 15] = [
+const GUIDES: [(&str, &str); 16] = [
     ("bash.md", include_str!("../../../../docs/guide/bash.md")),
     ("connect-a-client.md", include_str!("../../../../docs/guide/connect-a-client.md")),
+    ("dashboard.md", include_str!("../../../../docs/guide/dashboard.md")),
     ("direct.md", include_str!("../../../../docs/guide/direct.md")),
     ("files.md", include_str!("../../../../docs/guide/files.md")),
     ("first-program.md", include_str!("../../../../docs/guide/first-program.md")),

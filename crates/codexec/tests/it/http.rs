@@ -1,9 +1,20 @@
 //! The HTTP edge: tokens, checks, MCP in both eras, and the end of the server.
 
 mod attacks;
+mod bounds;
+mod bridge;
 mod clients;
-mod conformance;
+pub(crate) mod conformance;
+mod isolation;
+mod metrics;
+mod relay;
+mod rest;
+mod revisions;
+mod schemathesis;
 pub(crate) mod server;
+mod shutdown;
+mod slow_readers;
+mod trace;
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -29,7 +40,7 @@ fn nobody_gets_in_without_a_token() {
     let health = get("/health", &key).json();
     assert_eq!((&health["status"], &health["healthy"]), (&json!("ok"), &json!(true)), "{health}");
     let list = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"});
-    for path in ["/mcp", "/mcp/compact", "/", "/nothing", "/mcp/nothing"] {
+    for path in ["/mcp", "/mcp/compact", "/nothing", "/mcp/nothing", "/api/v1/executions"] {
         for token in ["", "cxt_wrong", &server.token[1..]] {
             let answer = server.post(path, token, &[], &list);
             assert_eq!(answer.status, 401, "{path} {token:?}");
@@ -207,7 +218,7 @@ fn mcpproxy_clients_run_code_and_metrics_count_it() {
     assert_eq!(server.ask("GET", "/api/v1/code/exec", &key, "").status, 405);
     assert_eq!(server.ask("GET", "/metrics", &[], "").status, 401);
     let metrics = server.ask("GET", "/metrics", &key, "").body;
-    let line = "http_requests_total{route=\"code_exec\",status=\"200\"} 2";
+    let line = "http_requests_total{method=\"POST\",endpoint=\"mcpproxy_exec\",status=\"200\"} 2";
     assert!(metrics.lines().any(|other| other == line), "{metrics}");
     assert!(metrics.contains("\ncodexec_executions_running 0\n"), "{metrics}");
 }

@@ -12,10 +12,10 @@ mod stops;
 use std::sync::LazyLock;
 use std::time::Duration;
 
-use codexec_exec::{PythonSettings, Run, SessionEnd, Settings, Workers};
+use codexec_exec::{GuestSettings, Run, SessionEnd, Settings, Workers};
 use codexec_types::{
     AdmissionRequest, Admitted, AskAnswer, Grants, Json, Language, Limits, Outcome, OutputStream,
-    Policy, RequestedLimits, RunEvent, ToolFilter, ToolView, WorkingDirPolicy,
+    Policy, RequestedLimits, RunEvent, ToolFilter, WorkingDirPolicy,
 };
 
 use tokio::runtime::Runtime;
@@ -95,12 +95,10 @@ fn settings() -> Settings {
         programs_role: "zygote-programs",
         mounter_role: "mounter",
         limits: Limits::DEFAULT,
-        python: PythonSettings::default(),
-        node: None,
+        guests: GuestSettings::default(),
         path: std::env::var_os("PATH").expect("a path"),
         home: None,
         guest_paths: codexec_types::GuestPaths::default(),
-        environment: Vec::new(),
         max: 4,
         warm: 1,
         queue: 4,
@@ -130,16 +128,7 @@ fn policy(limits: Limits) -> Policy {
 }
 
 fn request(language: Language, code: &str) -> AdmissionRequest {
-    let (code, input, args) = (code.to_owned(), Json::null(), Vec::new());
-    AdmissionRequest {
-        language,
-        code,
-        input,
-        args,
-        working_dir: None,
-        asked: RequestedLimits::default(),
-        view: ToolView::default(),
-    }
+    AdmissionRequest::new(language, code.to_owned())
 }
 
 fn admitted(policy: &Policy, language: Language, code: &str) -> Admitted {
@@ -210,7 +199,6 @@ impl Session {
             input: input.unwrap_or_else(Json::null),
             args: with.args.iter().map(|arg| (*arg).to_owned()).collect(),
             asked: RequestedLimits { wall: Some(with.wall), ..RequestedLimits::default() },
-            view: ToolView::default(),
             ..request(self.language, code)
         };
         let cell = self.policy.admit(request, &[], None).expect("admitted");

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::attacks::bench::configure;
-use crate::attacks::host::{Guests, groups, memory_kib, mounts, open_files, within};
+use crate::attacks::host::{Guests, Sandbox, groups, memory_kib, mounts, open_files, within};
 use crate::support::{Client, descendants};
 
 /// A rush opens more slots, which wait a while for another one.
@@ -18,9 +18,10 @@ const GROWTH_KIB: u64 = 24 << 10;
 /// A server in which nothing has changed for so long starts nothing.
 const SETTLED: Duration = Duration::from_secs(1);
 
-/// One for each slot that there can be, and for each that is still ending while another one opens;
-/// they are used again.
-const GROUPS: usize = 64;
+/// `[workers] max` of the servers here.
+const MAX_WORKERS: usize = 8;
+/// A group for each slot that there can be in the four pools. They are used again.
+const GROUPS: usize = 4 * MAX_WORKERS;
 
 /// One small program in each language, with the answer.
 const PROGRAMS: [(&str, &str, &str); 5] = [
@@ -133,6 +134,9 @@ fn two_hundred_at_once_are_all_answered() {
     let mut busy = 0;
     for (id, language, answer) in sent {
         let said = client.wait_call(id);
+        // Executions that come while slots are being refilled open no further ones.
+        let slots = Sandbox::of(client.child.id()).keepers.len();
+        assert!(slots <= MAX_WORKERS, "{slots} slots for JavaScript");
         if said.is_error {
             let is_refused = said.text.starts_with("BUSY: ") && said.text.contains(" s");
             assert!(is_refused, "{language}: {}", said.text);

@@ -15,6 +15,7 @@ mod cli;
 mod clients;
 mod conformance;
 mod cpython;
+mod dashboard;
 mod data;
 mod direct;
 mod durability;

@@ -15,10 +15,10 @@ use std::time::Duration;
 use codexec_exec::packages::{
     InstallTarget, InstalledPackage, PackageError, PackageIndex, PackageSettings, Packages,
 };
-use codexec_exec::{PythonSettings, Run, Workers};
+use codexec_exec::{GuestSettings, PythonSettings, Run, Workers};
 use codexec_types::{
-    AdmissionRequest, Admitted, Grants, Json, Language, Limits, Outcome, PackageName, Policy,
-    RequestedLimits, RunEvent, ToolFilter, ToolView, WorkingDirPolicy,
+    AdmissionRequest, Admitted, Grants, Language, Limits, Outcome, PackageName, Policy, RunEvent,
+    ToolFilter, WorkingDirPolicy,
 };
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
@@ -51,12 +51,14 @@ impl Machine {
             programs_role: "zygote-programs",
             mounter_role: "mounter",
             limits: Limits::DEFAULT,
-            python,
-            node: None,
+            guests: GuestSettings {
+                python,
+                environment: vec![("GIVEN_TO_GUESTS".to_owned(), "a secret".to_owned())],
+                ..GuestSettings::default()
+            },
             path,
             home: None,
             guest_paths: codexec_types::GuestPaths::default(),
-            environment: vec![("GIVEN_TO_GUESTS".to_owned(), "a secret".to_owned())],
             max: 4,
             warm: 1,
             queue: 4,
@@ -141,15 +143,7 @@ fn admitted(language: Language, code: &str) -> Admitted {
         grants: Grants::default(),
         files: WorkingDirPolicy::default(),
     };
-    let request = AdmissionRequest {
-        language,
-        code: code.to_owned(),
-        input: Json::null(),
-        args: Vec::new(),
-        working_dir: None,
-        asked: RequestedLimits::default(),
-        view: ToolView::default(),
-    };
+    let request = AdmissionRequest::new(language, code.to_owned());
     policy.admit(request, &[], None).expect("admitted")
 }
 

@@ -141,7 +141,7 @@ fn a_login_is_there_for_whoever_comes_next() {
     assert_eq!(mode, 0o600);
     let code = "const { authorization } = await tools.fake.headers({}); return authorization;";
     let output = command(home.path())
-        .args(["exec", "--mcp-config", "servers.json", code])
+        .args(["exec", "-l", "ts", "--mcp-config", "servers.json", code])
         .output()
         .expect("codexec runs");
     assert!(printed_text(&output).contains("Bearer token-1"), "{}", printed_text(&output));

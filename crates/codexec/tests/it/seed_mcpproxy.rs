@@ -214,6 +214,21 @@ fn a_long_value_is_cut_and_stays_json() {
     assert!(whole.contains(&"x".repeat(9_999)), "{whole:.100}");
 }
 
+#[test]
+fn the_settings_for_replies_apply() {
+    let mut client = Client::with(&json!({}), |command| {
+        let home = command.get_current_dir().expect("set").to_owned();
+        keep_settings(&home, "[replies]\nmax-chars = 200\nhead = 40\ntail = 40\n");
+        command.args(["--toolset", "mcpproxy"]);
+    });
+    let said = run(&mut client, &json!({"code": "'a'.repeat(300)"}));
+    let value = said.value["value"].as_str().expect("a text");
+    assert_eq!(said.value["truncated"], json!(true), "{value}");
+    assert!(value.contains("the first 40 and the last 40 are shown"), "{value}");
+    let said = run(&mut client, &json!({"code": "'a'.repeat(100)"}));
+    assert_eq!(said.value, json!({"ok": true, "value": "a".repeat(100)}));
+}
+
 /// Whatever is long: all texts of a reply share one budget.
 #[test]
 fn everything_in_a_reply_shares_one_budget() {

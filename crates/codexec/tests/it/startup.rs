@@ -1,11 +1,10 @@
 //! How a server begins and ends: at once, whatever its upstreams do, and without a trace.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value, json};
 
-use crate::support::{Client, PATIENCE, codexec, descendants, keep_settings};
+use crate::support::{Client, PATIENCE, codexec, descendants, keep_settings, within};
 
 const UPSTREAM: &str = include_str!("startup/upstream.py");
 const HANG: &str = include_str!("startup/hang.py");
@@ -68,17 +67,18 @@ fn names(upstreams: &[(u32, String)]) -> Vec<&str> {
 /// Waits until there is nothing left of them.
 #[track_caller]
 pub(crate) fn check_gone(upstreams: &[(u32, String)]) {
-    let deadline = Instant::now() + PATIENCE;
     let is_there = |pid: u32| {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
         let state = stat.rsplit_once(") ").and_then(|(_, after)| after.chars().next());
         // One that nobody has reaped yet is gone all the same.
         state.is_some_and(|state| state != 'Z')
     };
-    while let Some((pid, name)) = upstreams.iter().find(|(pid, _)| is_there(*pid)) {
-        assert!(Instant::now() < deadline, "{name} ({pid}) is still there");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut left = None;
+    let is_gone = within(PATIENCE, || {
+        left = upstreams.iter().find(|(pid, _)| is_there(*pid));
+        left.is_none()
+    });
+    assert!(is_gone, "still there: {left:?}");
 }
 
 /// What `tools.<server>.who()` gives, as JSON.
@@ -89,33 +89,28 @@ fn who(client: &mut Client, server: &str) -> Value {
 
 /// Waits until all these upstreams have a process, and returns every one that has.
 fn wait_for_upstreams(client: &Client, wanted: &[&str]) -> Vec<(u32, String)> {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let upstreams = upstreams_of(client);
-        if wanted.iter().all(|name| names(&upstreams).contains(name)) {
-            return upstreams;
-        }
-        assert!(Instant::now() < deadline, "{upstreams:?}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let mut upstreams = Vec::new();
+    let are_there = within(PATIENCE, || {
+        upstreams = upstreams_of(client);
+        wanted.iter().all(|name| names(&upstreams).contains(name))
+    });
+    assert!(are_there, "{upstreams:?}");
+    upstreams
 }
 
 /// Waits until `health` says that these servers are ready.
 pub(crate) fn wait_until_ready(client: &mut Client, servers: &[&str]) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let health = client.call("health", &json!({})).fine();
+    let mut health = String::new();
+    let are_ready = within(PATIENCE, || {
+        health = client.call("health", &json!({})).fine();
         let parsed: Value = serde_json::from_str(&health).expect("JSON");
         let all = parsed["servers"].as_array().expect("servers");
         let is_ready = |name: &&str| {
             all.iter().any(|server| server["name"] == **name && server["state"] == "ready")
         };
-        if servers.iter().all(is_ready) {
-            return;
-        }
-        assert!(Instant::now() < deadline, "{health}");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+        servers.iter().all(is_ready)
+    });
+    assert!(are_ready, "{health}");
 }
 
 const EIGHT: [&str; 8] = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];

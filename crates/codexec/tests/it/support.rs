@@ -241,20 +241,8 @@ impl Client {
         self.wait_for_processes(argument, false);
     }
 
-    /// Polls, because the kernel tells nobody but the parent about a process.
     fn wait_for_processes(&self, argument: &str, expected: bool) {
-        let deadline = Instant::now() + PATIENCE;
-        while self.has_process(argument) != expected {
-            assert!(Instant::now() < deadline, "process with {argument}: not {expected} in time");
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn has_process(&self, argument: &str) -> bool {
-        descendants(self.child.id()).iter().any(|pid| {
-            let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-            line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
-        })
+        wait_for_process(self.child.id(), argument, expected);
     }
 
     /// The text has no address of artifacts: the id in it is another one each time.
@@ -298,15 +286,38 @@ impl Client {
 
     pub(crate) fn leave(&mut self) -> std::process::ExitStatus {
         self.close_input();
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            if let Some(status) = self.child.try_wait().expect("our child") {
-                return status;
-            }
-            assert!(Instant::now() < deadline, "the server did not end");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        let mut status = None;
+        within(PATIENCE, || {
+            status = self.child.try_wait().expect("our child");
+            status.is_some()
+        });
+        status.expect("the server did not end")
     }
+}
+
+/// Waits for a state of the host that nobody announces.
+pub(crate) fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        if is_so() {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Waits until a process below `server` has, or no longer has, this argument. Polls, because the
+/// kernel tells nobody but the parent about a process.
+pub(crate) fn wait_for_process(server: u32, argument: &str, expected: bool) {
+    let has = |pid: &u32| {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+    };
+    let is_so = || descendants(server).iter().any(has) == expected;
+    assert!(within(PATIENCE, is_so), "process with {argument}: not {expected} in time");
 }
 
 impl Drop for Client {

@@ -4,6 +4,7 @@ use super::*;
 
 fn call(server: &str, tool: &str, error: Option<(&str, &str)>) -> CallRecord {
     CallRecord {
+        after: None,
         number: 1,
         server: server.to_owned(),
         tool: tool.to_owned(),
@@ -12,7 +13,6 @@ fn call(server: &str, tool: &str, error: Option<(&str, &str)>) -> CallRecord {
         duration: Some(Duration::from_millis(10)),
         error_code: error.map(|(code, _)| code.to_owned()),
         message: error.map(|(_, message)| message.to_owned()),
-        result: None,
         result_bytes: None,
     }
 }

@@ -1,5 +1,6 @@
 //! Formats executions as MCPProxy does.
 
+use codexec_server::mcp::link_files;
 use codexec_server::{FinishedExecution, TextBudget, explain_outcome, resource_uri};
 use codexec_types::{Limit, Outcome, Thrown, ThrownCode};
 use serde_json::{Map, Value};
@@ -39,6 +40,7 @@ pub(super) fn from_execution(
         text,
         output,
         images: execution.images.shown.clone(),
+        links: link_files(execution),
         came: if execution.outcome.code().is_none() {
             CodeExecutionStatus::Fine
         } else {
@@ -52,6 +54,7 @@ pub(super) fn from_refusal(refused: &CodeRefusal) -> CodeExecution {
         text: format_error(refused.code, &refused.message, None),
         output: String::new(),
         images: Vec::new(),
+        links: Vec::new(),
         came: CodeExecutionStatus::Refused,
     }
 }

@@ -9,6 +9,7 @@ use super::mirrored_arguments::MirroredArgument;
 
 pub(super) const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
 pub(super) const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
@@ -46,6 +47,14 @@ pub(super) fn build_headers(
         }
     }
     headers
+}
+
+/// Repeats the span that a request belongs to, for servers that read it from the header.
+pub(super) fn add_trace_header(headers: &mut HeaderMap, message: &Value) {
+    let trace = message.pointer("/params/_meta/traceparent").and_then(Value::as_str);
+    if let Some(value) = trace.and_then(|trace| HeaderValue::from_str(trace).ok()) {
+        headers.insert(TRACE_PARENT, value);
+    }
 }
 
 fn name_field(method: &str) -> Option<&'static str> {

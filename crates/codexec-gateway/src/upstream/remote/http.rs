@@ -9,7 +9,7 @@ use tokio::{sync::mpsc, time::timeout};
 
 use super::{
     exchange::exchange,
-    headers::{build_headers, protocol_version},
+    headers::{add_trace_header, build_headers, protocol_version},
     link::{CONTROL_TIMEOUT, INBOX_MESSAGES, LinkParts, RemoteLink},
     notifications,
     outgoing::{OutgoingMessage, cancelled_id, request_id},
@@ -94,6 +94,7 @@ fn build_outgoing(
         outgoing.headers = build_headers(&message, &version, &mirrored);
         outgoing.is_modern = true;
     }
+    add_trace_header(&mut outgoing.headers, &message);
     outgoing
 }
 
@@ -108,8 +109,8 @@ fn send_request(link: Arc<RemoteLink>, message: (Value, Option<String>), id: i64
         link.finish_request(id);
         if let Err(error) = exchanged {
             link.fail(&outgoing, error).await;
-        } else if link.take_changes_offer() {
-            tokio::spawn(notifications::subscribe_to_changes(link, outgoing));
+        } else if let Some(filter) = link.take_changes_offer() {
+            tokio::spawn(notifications::subscribe_to_changes(link, outgoing, filter));
         }
     });
 }

@@ -14,6 +14,7 @@ use rmcp::{
     model::{ErrorCode, ErrorData, JsonRpcMessage, NumberOrString},
     service::TxJsonRpcMessage,
 };
+use serde_json::Value;
 use tokio::{sync::mpsc, time::timeout};
 use tokio_util::sync::CancellationToken;
 use url::Url;
@@ -30,8 +31,8 @@ use crate::{
     oauth::Account,
     upstream::{
         UpstreamError,
-        connection::ServerEvents,
         incoming::{InFlight, Message, read_messages},
+        server_events::ServerEvents,
     },
     web,
 };
@@ -138,9 +139,10 @@ impl RemoteLink {
         self.state().is_modern
     }
 
-    /// Returns true once if the server offers a subscription to changes; the caller must subscribe.
-    pub(super) fn take_changes_offer(&self) -> bool {
-        std::mem::take(&mut self.state().offers_changes)
+    /// Returns, once, a filter for the changes that the server offers to announce; the caller must
+    /// subscribe.
+    pub(super) fn take_changes_offer(&self) -> Option<Value> {
+        self.state().offered_changes.take()
     }
 
     pub(super) fn has_session(&self) -> bool {

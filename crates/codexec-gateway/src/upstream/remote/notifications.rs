@@ -32,20 +32,23 @@ pub(super) async fn read_notifications(link: Arc<RemoteLink>) {
     run_until_closed(&link, listening).await;
 }
 
-/// Subscribes to changes of a newer server. `discover` carries our client metadata.
-pub(super) async fn subscribe_to_changes(link: Arc<RemoteLink>, discover: OutgoingMessage) {
+/// Subscribes to these changes of a newer server. `discover` carries our client metadata.
+pub(super) async fn subscribe_to_changes(
+    link: Arc<RemoteLink>,
+    discover: OutgoingMessage,
+    filter: Value,
+) {
     let listening = async {
         let mut tries = 0;
         while tries < TRIES {
             let begun = Instant::now();
-            let response = link.post(&subscription_message(&discover, tries)).await?;
+            let message = subscription_message(&discover, &filter, tries);
+            let response = link.post(&message).await?;
             if !response.status().is_success() || !is_stream(&response) {
                 return Ok(());
             }
             // A subscription that ends is simply retried.
-            let _ =
-                read_event_stream(&link, Some(&subscription_message(&discover, tries)), response)
-                    .await;
+            let _ = read_event_stream(&link, Some(&message), response).await;
             tries = if begun.elapsed() > LASTING { 1 } else { tries + 1 };
             tokio::time::sleep(PAUSE * tries).await;
         }
@@ -68,7 +71,11 @@ async fn run_until_closed(
     }
 }
 
-fn subscription_message(discover: &OutgoingMessage, number: u32) -> OutgoingMessage {
+fn subscription_message(
+    discover: &OutgoingMessage,
+    filter: &Value,
+    number: u32,
+) -> OutgoingMessage {
     let discover: Value = serde_json::from_slice(&discover.body).unwrap_or_default();
     let version = super::headers::protocol_version(&discover).unwrap_or_default().to_owned();
     let meta = discover.pointer("/params/_meta").cloned().unwrap_or_default();
@@ -77,7 +84,7 @@ fn subscription_message(discover: &OutgoingMessage, number: u32) -> OutgoingMess
         "jsonrpc": "2.0",
         "id": format!("listen-{number}"),
         "method": "subscriptions/listen",
-        "params": {"notifications": {"toolsListChanged": true}, "_meta": meta},
+        "params": {"notifications": filter, "_meta": meta},
     });
     OutgoingMessage {
         id: None,

@@ -22,7 +22,8 @@ use crate::{
     upstream::{
         UpstreamError,
         client::UpstreamClient,
-        connection::{ServerEvents, ServerTransport, UpstreamConnection},
+        connection::{ServerTransport, UpstreamConnection},
+        server_events::ServerEvents,
     },
     web,
 };
@@ -32,6 +33,7 @@ pub(in crate::upstream) async fn open(
     name: &ServerName,
     remote: &RemoteConfig,
     settings: &Arc<GatewaySettings>,
+    server_events: ServerEvents,
     deadline: Instant,
 ) -> Result<UpstreamConnection, UpstreamError> {
     let closed = CancellationToken::new();
@@ -42,7 +44,7 @@ pub(in crate::upstream) async fn open(
         account: Arc::new(Account::new(name, &remote.url, settings)),
         max_bytes: settings.line_bytes,
         closed,
-        server_events: ServerEvents::default(),
+        server_events,
     };
     let opened = timeout_at(deadline, async {
         match remote.kind {

@@ -4,8 +4,8 @@ use std::{collections::HashMap, sync::Arc};
 
 use codexec_types::clean_line;
 use reqwest::header::HeaderValue;
-use rmcp::model::ServerResult;
-use serde_json::Value;
+use rmcp::model::{ServerCapabilities, ServerResult};
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -13,8 +13,8 @@ use super::{
     outgoing::OutgoingMessage,
 };
 use crate::upstream::{
-    connection::ServerEvents,
     incoming::{InFlight, Message},
+    server_events::ServerEvents,
     server_messages::ServerMessages,
 };
 
@@ -29,14 +29,34 @@ pub(super) struct RemoteState {
     pub(super) version: Option<HeaderValue>,
     pub(super) mirrored: HashMap<String, Vec<MirroredArgument>>,
     pub(super) is_modern: bool,
-    /// True if the server offers a subscription to changes of its tools.
-    pub(super) offers_changes: bool,
+    /// The changes that the server offers to announce, as a filter for a subscription.
+    pub(super) offered_changes: Option<Value>,
+    /// True if the clients of a relay want to know of all changes, not only of tools.
+    is_relay: bool,
+}
+
+/// Returns a filter for the changes that the server announces and that anybody wants; `None` if
+/// there are none.
+fn offered_changes(declared: &ServerCapabilities, is_relay: bool) -> Option<Value> {
+    let tools = declared.tools.as_ref().and_then(|it| it.list_changed);
+    let prompts = declared.prompts.as_ref().and_then(|it| it.list_changed).filter(|_| is_relay);
+    let resources = declared.resources.as_ref().and_then(|it| it.list_changed);
+    let offers = [
+        ("toolsListChanged", tools),
+        ("promptsListChanged", prompts),
+        ("resourcesListChanged", resources.filter(|_| is_relay)),
+    ];
+    let offered = offers.into_iter().filter(|(_, offer)| *offer == Some(true));
+    let filter: Map<String, Value> =
+        offered.map(|(name, _)| (name.to_owned(), true.into())).collect();
+    (!filter.is_empty()).then_some(Value::Object(filter))
 }
 
 impl RemoteState {
     pub(super) fn new(server_events: ServerEvents) -> RemoteState {
+        let is_relay = server_events.notices.is_some();
         let in_flight = InFlight::new(Arc::default(), ServerMessages::new(server_events));
-        RemoteState { in_flight, ..RemoteState::default() }
+        RemoteState { in_flight, is_relay, ..RemoteState::default() }
     }
 
     /// Stores the parts of an answer that later requests need.
@@ -48,8 +68,7 @@ impl RemoteState {
                 self.version = version.ok();
             }
             ServerResult::DiscoverResult(result) => {
-                let tools = result.capabilities.tools.as_ref();
-                self.offers_changes = tools.is_some_and(|it| it.list_changed == Some(true));
+                self.offered_changes = offered_changes(&result.capabilities, self.is_relay);
             }
             ServerResult::CustomResult(result)
                 if of.is_some_and(|of| of.is_modern && of.method == "tools/list") =>

@@ -47,27 +47,34 @@ impl CellFiles {
         Ok(lines)
     }
 
-    /// Writes a cell's files. Returns the line that runs the cell, which must be less than a
-    /// kilobyte: a shell reads no more at once, and the line is one packet.
+    /// Writes a cell's files; none for arguments and input that the cell does not have. Returns the
+    /// line that runs the cell, which must be less than a kilobyte: a shell reads no more at once,
+    /// and the line is one packet.
     pub(super) fn write_cell(&self, cell: &Cell) -> io::Result<(String, CellStreams)> {
         let Cell { number, key, .. } = cell;
         let [code, args, input, out, err] = file_names(*number, key);
-        self.replace(&code, cell.code.as_bytes())?;
-        let mut set = "set --".to_owned();
-        for arg in &cell.args {
-            set.push(' ');
-            set.push_str(&quote(arg));
-        }
-        set.push('\n');
-        self.replace(&args, set.as_bytes())?;
-        let stdin = if cell.input.text() == "null" { "" } else { cell.input.text() };
-        self.replace(&input, stdin.as_bytes())?;
+        self.create(&code, cell.code.as_bytes())?;
+        let set_args = match cell.args.is_empty() {
+            true => "builtin set --".to_owned(),
+            false => {
+                let words: Vec<String> = cell.args.iter().map(|arg| quote(arg)).collect();
+                self.create(&args, format!("set -- {}\n", words.join(" ")).as_bytes())?;
+                format!(". {CELLS}/{args}")
+            }
+        };
+        let stdin = match cell.input.text() {
+            "null" => "/dev/null".to_owned(),
+            text => {
+                self.create(&input, text.as_bytes())?;
+                format!("{CELLS}/{input}")
+            }
+        };
         let [(out_read, out_held), (err_read, err_held)] =
             [self.make_pipe(&out)?, self.make_pipe(&err)?];
         let streams = CellStreams { read_ends: [out_read, err_read], _held: [out_held, err_held] };
         let line = format!(
-            "CODEXEC_CELL={key} CODEXEC_EXIT=; codexec_enter && . {CELLS}/{args} && \
-             . {CELLS}/{code} <{CELLS}/{input} >{CELLS}/{out} 2>{CELLS}/{err} 98>&-\n"
+            "CODEXEC_CELL={key} CODEXEC_EXIT=; codexec_enter && {set_args} && \
+             . {CELLS}/{code} <{stdin} >{CELLS}/{out} 2>{CELLS}/{err} 98>&-\n"
         );
         Ok((line, streams))
     }
@@ -92,6 +99,11 @@ impl CellFiles {
 
     fn replace(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         self.remove(name);
+        self.create(name, bytes)
+    }
+
+    /// Creates a file. Fails if it exists.
+    fn create(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let how = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_CLOEXEC;
         let file = openat(&self.0, name, how, Mode::S_IRUSR | Mode::S_IWUSR)?;
         File::from(file).write_all(bytes)

@@ -1,7 +1,8 @@
 //! The guest's processes, read from `/proc` by init.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 
 /// The processes of a guest by id.
 #[derive(Debug, Default)]
@@ -18,6 +19,16 @@ pub(super) struct Process {
 const FIRST: i32 = 1;
 
 impl ProcessTable {
+    /// Reads the processes that earlier cells have left running, before a cell begins. Usually there
+    /// is only the shell, which two short files show; neither init nor the shell is ever new, so an
+    /// empty table says the same as one with both.
+    pub(super) fn read_before_cell(shell: i32) -> ProcessTable {
+        match has_only_child(FIRST, Some(shell)) && has_only_child(shell, None) {
+            true => ProcessTable::default(),
+            false => ProcessTable::read(),
+        }
+    }
+
     /// Reads all processes. The table is empty if there is no `/proc`.
     pub(super) fn read() -> ProcessTable {
         let ids = fs::read_dir("/proc").into_iter().flatten().flatten();
@@ -47,6 +58,21 @@ impl ProcessTable {
             next = process.parent;
         }
         true
+    }
+}
+
+/// True if this is the only child of a process with one thread; with `None`, if it has no child.
+/// False if the kernel does not tell.
+fn has_only_child(id: i32, child: Option<i32>) -> bool {
+    // Longer than one process id; a list that fills this has more than one.
+    let mut buffer = [0; 32];
+    let file = File::open(format!("/proc/{id}/task/{id}/children"));
+    let Ok(count) = file.and_then(|mut file| file.read(&mut buffer)) else { return false };
+    let list = std::str::from_utf8(buffer.get(..count).unwrap_or_default());
+    let Ok(list) = list.map(str::trim_end) else { return false };
+    match child {
+        Some(child) => list == child.to_string(),
+        None => list.is_empty(),
     }
 }
 

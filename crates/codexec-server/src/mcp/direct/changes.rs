@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use codexec_gateway::Relay;
 use tokio::sync::watch;
 
 use super::hash_tools;
@@ -21,7 +22,7 @@ struct KnownListState {
 
 impl KnownList {
     /// Records that the client gets this list.
-    pub(super) fn set(&self, list: u64) {
+    pub(in crate::mcp) fn set(&self, list: u64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         *known = KnownListState { list: Some(list), is_notified: false };
     }
@@ -35,35 +36,69 @@ impl KnownList {
     }
 }
 
+/// The origin of a client's tool list.
+pub(in crate::mcp) enum ToolListSource {
+    /// The tools of all servers.
+    Direct(Arc<App>, Arc<Connection>),
+    /// The tools of one server.
+    Relay(Arc<Relay>, Arc<Connection>),
+}
+
+impl ToolListSource {
+    async fn hash(&self) -> u64 {
+        let tools = match self {
+            ToolListSource::Direct(app, connection) => {
+                app.gateway.list_direct_tools(&connection.policy().tools).await
+            }
+            ToolListSource::Relay(relay, connection) => {
+                relay.list_tools(&connection.policy().tools).await
+            }
+        };
+        hash_tools(&tools)
+    }
+
+    fn subscribe(&self) -> watch::Receiver<u64> {
+        match self {
+            ToolListSource::Direct(app, _) => app.gateway.subscribe_changes(),
+            ToolListSource::Relay(relay, _) => relay.subscribe_changes(),
+        }
+    }
+}
+
 /// Detects list changes for one client.
 pub(in crate::mcp) struct ListChangeDetector {
-    app: Arc<App>,
-    connection: Arc<Connection>,
+    source: ToolListSource,
     known_list: KnownList,
     changes: watch::Receiver<u64>,
+    /// True if every change counts, whether or not the client has listed since the last one.
+    is_subscription: bool,
 }
 
 impl ListChangeDetector {
-    pub(in crate::mcp) fn new(
-        app: &Arc<App>,
-        connection: &Arc<Connection>,
-        known_list: &KnownList,
-    ) -> ListChangeDetector {
-        ListChangeDetector {
-            app: Arc::clone(app),
-            connection: Arc::clone(connection),
-            known_list: known_list.clone(),
-            changes: app.gateway.subscribe_changes(),
-        }
+    /// Detects changes from the list that the client got last.
+    pub(in crate::mcp) fn new(source: ToolListSource, known_list: &KnownList) -> Self {
+        let (known_list, changes) = (known_list.clone(), source.subscribe());
+        ListChangeDetector { source, known_list, changes, is_subscription: false }
+    }
+
+    /// Detects every change from now on. A client without a session lists in other requests, of
+    /// which a subscription does not know.
+    pub(in crate::mcp) async fn subscribe(source: ToolListSource) -> Self {
+        let changes = source.subscribe();
+        let known_list = KnownList::default();
+        known_list.set(source.hash().await);
+        ListChangeDetector { source, known_list, changes, is_subscription: true }
     }
 
     /// Returns `true` when the client should list again, and `false` if there will be no more
     /// changes.
     pub(in crate::mcp) async fn next(&mut self) -> bool {
         while self.changes.changed().await.is_ok() {
-            let policy = self.connection.policy();
-            let tools = self.app.gateway.list_direct_tools(&policy.tools).await;
-            if self.known_list.needs_notification(hash_tools(&tools)) {
+            let list = self.source.hash().await;
+            if self.known_list.needs_notification(list) {
+                if self.is_subscription {
+                    self.known_list.set(list);
+                }
                 return true;
             }
         }

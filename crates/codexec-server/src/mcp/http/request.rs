@@ -6,10 +6,11 @@ use http::{HeaderMap, StatusCode};
 use rmcp::model::{
     ClientJsonRpcMessage, ClientRequest, ErrorCode, ProtocolVersion, ServerJsonRpcMessage,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{Refusal, SESSION_HEADER};
 
+const TRACE_PARENT: &str = "traceparent";
 const META_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const META_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The first revision without sessions. ISO dates can be compared as strings.
@@ -172,6 +173,27 @@ pub(super) fn session_id(headers: &HeaderMap) -> Result<Option<String>, Refusal>
         Ok(id) if id.len() <= MAX_SESSION_ID => Ok(Some(id.to_owned())),
         _ => Err(Refusal::plain(StatusCode::BAD_REQUEST, "Mcp-Session-Id is malformed")),
     }
+}
+
+/// Parses a message. A request that names no span in its metadata belongs to the one that its
+/// header names.
+pub(super) fn parse_message(
+    mut raw: Value,
+    body: &[u8],
+    headers: &HeaderMap,
+) -> Result<(Value, ClientJsonRpcMessage), serde_json::Error> {
+    let trace = headers.get(TRACE_PARENT).and_then(|value| value.to_str().ok());
+    let is_call = raw.get("method").is_some_and(|method| method == "tools/call");
+    let params = raw.get_mut("params").filter(|_| is_call).and_then(Value::as_object_mut);
+    let (Some(trace), Some(params)) = (trace, params) else {
+        return Ok((raw, serde_json::from_slice(body)?));
+    };
+    let meta = params.entry("_meta").or_insert_with(|| json!({})).as_object_mut();
+    if let Some(meta) = meta {
+        meta.entry(TRACE_PARENT).or_insert_with(|| trace.into());
+    }
+    let message = serde_json::from_value(raw.clone())?;
+    Ok((raw, message))
 }
 
 pub(super) fn is_initialize(message: &ClientJsonRpcMessage) -> bool {

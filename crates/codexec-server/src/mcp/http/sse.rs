@@ -17,9 +17,19 @@ use super::HttpBody;
 /// A stream without events gets a comment this often, so that nothing on the way closes it.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// Streams the events. `guard` is dropped when the stream ends or the client closes it.
+/// Streams messages as events.
 pub(super) fn respond(
-    events: impl Stream<Item = ServerSseMessage> + Send + 'static,
+    messages: impl Stream<Item = ServerSseMessage> + Send + 'static,
+    guard: impl Send + 'static,
+    stop: CancellationToken,
+) -> Response<HttpBody> {
+    stream_events(messages.map(|message| write_event(&message)), guard, stop)
+}
+
+/// Streams events that are written already, with comments to keep the connection alive. `guard` is
+/// dropped when the stream ends or the client closes it.
+pub fn stream_events(
+    events: impl Stream<Item = String> + Send + 'static,
     guard: impl Send + 'static,
     stop: CancellationToken,
 ) -> Response<HttpBody> {
@@ -32,7 +42,7 @@ pub(super) fn respond(
             () = stop.cancelled() => return None,
         };
         let text = match next {
-            Ok(event) => write_event(&event?),
+            Ok(event) => event?,
             Err(_) => ":\n\n".to_owned(),
         };
         let frame = http_body::Frame::data(Bytes::from(text));

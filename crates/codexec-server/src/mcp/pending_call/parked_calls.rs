@@ -9,7 +9,7 @@ use codexec_gateway::Question;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject};
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{PendingCall, replace_result};
 use crate::ToolReply;
@@ -65,7 +65,8 @@ impl ParkedCalls {
             return CallToolResponse::Complete(tool_result(ToolReply::error(sorry.to_owned())));
         }
         let key = format!("{:032x}", u128::from_ne_bytes(bits));
-        let request = json!({"method": "elicitation/create", "params": call.question.params});
+        let question = &call.question;
+        let request = json!({"method": question.kind.method(), "params": question.params});
         calls.insert(key.clone(), call);
         drop(calls);
         tokio::spawn(drop_after_timeout(Arc::downgrade(&self.0), key.clone()));
@@ -94,7 +95,10 @@ impl ParkedCalls {
         drop(calls);
         let answers = request.input_responses.as_ref();
         let answer = answers.and_then(|answers| answers.get(KEY)).cloned();
-        call.question.answer(answer.unwrap_or_else(cancelled));
+        match answer {
+            Some(answer) => call.question.answer(answer),
+            None => call.question.fail(super::questions::unanswered()),
+        }
         Ok(call.pending)
     }
 }
@@ -107,8 +111,4 @@ async fn drop_after_timeout(
     if let Some(calls) = calls.upgrade() {
         calls.lock().unwrap_or_else(PoisonError::into_inner).remove(&key);
     }
-}
-
-fn cancelled() -> Value {
-    json!({ "action": "cancel" })
 }

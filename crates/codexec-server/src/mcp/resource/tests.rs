@@ -5,8 +5,8 @@ use rmcp::model::ReadResourceResponse;
 
 use codexec_store::ExecutionStart;
 use codexec_types::{
-    AdmissionRequest, Edge, Grants, Identity, Json, Language, Limits, Policy, Principal,
-    RequestOrigin, RequestedLimits, TokenName, ToolFilter, ToolView, WorkingDirPolicy,
+    AdmissionRequest, Edge, Grants, Identity, Language, Limits, Policy, Principal, RequestOrigin,
+    TokenName, ToolFilter, WorkingDirPolicy,
 };
 
 use super::*;
@@ -100,15 +100,7 @@ async fn store_execution(records: &Records) {
         grants: Grants::default(),
         files: WorkingDirPolicy::default(),
     };
-    let request = AdmissionRequest {
-        language: Language::Python,
-        code: "1".to_owned(),
-        input: Json::null(),
-        args: Vec::new(),
-        working_dir: None,
-        asked: RequestedLimits::default(),
-        view: ToolView::default(),
-    };
+    let request = AdmissionRequest::new(Language::Python, "1".to_owned());
     let begin = ExecutionStart {
         id: &id(),
         admitted: &policy.admit(request, &[], None).expect("admitted"),

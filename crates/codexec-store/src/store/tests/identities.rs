@@ -5,7 +5,7 @@ use std::slice;
 use codexec_types::SessionId;
 
 use super::*;
-use crate::{LogQuery, PackageInstall, PackageTarget, SessionQuery, SessionStart};
+use crate::{LogQuery, SessionQuery, SessionStart};
 
 /// A database in which the local user and a token have run one execution each, with the same words.
 struct Shared {
@@ -15,7 +15,7 @@ struct Shared {
     _home: TempDir,
 }
 
-fn ann() -> Principal {
+pub(crate) fn ann() -> Principal {
     Principal::new(token("ann"), Edge::Http)
 }
 
@@ -129,30 +129,4 @@ async fn sessions_are_listed_for_the_same_identity_only() {
         slice::from_ref(&first)
     );
     assert_eq!(list(Some(vec![first]), &ann_scope()).await, []);
-}
-
-#[tokio::test]
-async fn package_installations_record_who_requested_them() {
-    let (store, _home) = store().await;
-    let session = PackageTarget::Session(SessionId::from_bits(1));
-    let targets = [(session, local()), (PackageTarget::Everybody(Language::Python), ann())];
-    for (target, principal) in &targets {
-        let install = PackageInstall {
-            target,
-            name: "pandas",
-            version: Some("2"),
-            is_ok: true,
-            principal,
-            at: at(0),
-        };
-        store.record_package_install(&install).await.unwrap();
-    }
-    let read = |table: &'static str| {
-        store.queue(move |conn| {
-            let sql = format!("SELECT name || ' ' || principal || ' ' || edge FROM {table}");
-            conn.query_row(&sql, [], |row| row.get::<_, String>(0))
-        })
-    };
-    assert_eq!(read("session_packages").await.unwrap(), "pandas local stdio");
-    assert_eq!(read("shared_packages").await.unwrap(), "pandas token:ann http");
 }

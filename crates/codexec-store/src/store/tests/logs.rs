@@ -7,7 +7,7 @@ use super::*;
 use crate::{PackageInstall, PackageTarget, SessionQuery, SessionStart};
 
 /// 2026-02-09T14:30:01.123Z.
-const AT: u64 = 1_770_647_401_123;
+pub(crate) const AT: u64 = 1_770_647_401_123;
 
 #[tokio::test]
 async fn an_execution_is_a_line_in_its_daily_file() {
@@ -33,12 +33,12 @@ async fn an_execution_is_a_line_in_its_daily_file() {
         tool: "query",
         args: r#"{"sql":"select 1"}"#,
         kept_bytes: 1 << 20,
+        after: std::time::Duration::ZERO,
     };
     store.begin_call(&id, 1, &call).await.unwrap();
     let end = CallEnd {
         error: Some(("UPSTREAM_ERROR", "no such table")),
         duration: Duration::from_micros(1_500),
-        result: None,
         result_bytes: 17,
     };
     store.finish_call(&id, 1, end).await;
@@ -188,42 +188,6 @@ async fn the_sessions_and_entries_of_a_dead_server_are_taken_over() {
     assert_eq!((&end["reason"], &end["executions_count"]), (&json!("server_restart"), &json!(1)));
 }
 
-/// Simulates a server that was killed after it wrote the lines, before it deleted the entries.
-#[tokio::test]
-async fn an_entry_that_is_in_its_file_is_not_written_again() {
-    let (store, home) = store().await;
-    let session = start_session(&store, 7, "x").await;
-    for n in 0..100 {
-        let id = ExecutionId::from_bits(n);
-        begin(&store, &id, "1", at(AT)).await.unwrap();
-        store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
-    }
-    store.flush().await.unwrap();
-    let before = lines(&home, "executions-2026-02-09.jsonl");
-    assert_eq!(before.len(), 100);
-    let again = "INSERT INTO unlogged (owner, execution) SELECT 'dead', seq FROM executions";
-    store.queue(move |conn| conn.execute(again, [])).await.unwrap();
-    let line = lines(&home, &format!("session-{session}.jsonl"))[0].to_string();
-    let lifecycle = "INSERT INTO unlogged (owner, session, line) VALUES ('dead', ?1, ?2)";
-    let id = session.clone();
-    store.queue(move |conn| conn.execute(lifecycle, [id.as_str(), &line])).await.unwrap();
-    let new = ExecutionId::from_bits(100);
-    begin(&store, &new, "1", at(AT)).await.unwrap();
-    store.finish(&new, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
-    // The kill also left an incomplete last line.
-    let path = home.path().join("logs/executions-2026-02-09.jsonl");
-    let whole = fs::read_to_string(&path).unwrap();
-    fs::write(&path, &whole[..whole.len() - 40]).unwrap();
-
-    store.interrupt_leftovers(at(AT)).await.unwrap();
-    store.flush().await.unwrap();
-    let after = lines(&home, "executions-2026-02-09.jsonl");
-    let ids: std::collections::BTreeSet<String> =
-        after.iter().map(|line| line["execution_id"].to_string()).collect();
-    assert_eq!((after.len(), ids.len()), (101, 101), "each once");
-    assert_eq!(lines(&home, &format!("session-{session}.jsonl")).len(), 1);
-}
-
 #[tokio::test]
 async fn a_log_that_cannot_be_written_is_retried() {
     let (store, home) = store().await;
@@ -238,7 +202,7 @@ async fn a_log_that_cannot_be_written_is_retried() {
     assert_eq!(lines(&home, "executions-2026-02-09.jsonl").len(), 1);
 }
 
-pub(super) async fn start_session(store: &Store, bits: u128, name: &str) -> SessionId {
+pub(crate) async fn start_session(store: &Store, bits: u128, name: &str) -> SessionId {
     let id = SessionId::from_bits(bits);
     let context =
         RequestOrigin { agent_id: Some("annabelle".to_owned()), ..RequestOrigin::default() };
@@ -256,7 +220,7 @@ pub(super) async fn start_session(store: &Store, bits: u128, name: &str) -> Sess
     id
 }
 
-pub(super) async fn begin_in(
+pub(crate) async fn begin_in(
     store: &Store,
     id: &ExecutionId,
     session: &SessionId,
@@ -274,7 +238,7 @@ pub(super) async fn begin_in(
     store.begin(begin).await.unwrap();
 }
 
-pub(super) fn lines(home: &TempDir, name: &str) -> Vec<Value> {
+pub(crate) fn lines(home: &TempDir, name: &str) -> Vec<Value> {
     let text = fs::read_to_string(home.path().join("logs").join(name)).unwrap();
     assert!(text.ends_with('\n'));
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -5,6 +5,11 @@ use codexec_types::SessionId;
 use super::*;
 use crate::{LogPage, LogQuery};
 
+fn query_call() -> CallStart<'static> {
+    let after = Duration::ZERO;
+    CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20, after }
+}
+
 #[tokio::test]
 async fn executions_are_found_by_their_fields() {
     let (store, _home) = store().await;
@@ -27,7 +32,7 @@ async fn executions_are_found_by_their_fields() {
         let code = format!("import pandas as pd\ndf{n} = pd.read_csv('data.csv')");
         begin(&store, &id, &code, at(n as u64 * 1_000)).await.unwrap();
         if n == 2 {
-            let call = CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
+            let call = query_call();
             store.begin_call(&id, 1, &call).await.unwrap();
         }
         store.finish(&id, finish(RecordEnding::Outcome(outcome))).await.unwrap();
@@ -119,28 +124,16 @@ async fn query_texts_are_words_and_never_operators() {
 }
 
 #[tokio::test]
-async fn a_corrupt_index_is_rebuilt() {
-    let (store, home) = store().await;
-    let id = ExecutionId::from_bits(1);
-    begin(&store, &id, "alpha", at(0)).await.unwrap();
-    store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
-    let query = LogQuery { text: Some("alpha".to_owned()), limit: 9, ..LogQuery::default() };
-    assert_eq!(store.search(&query, &ALL).await.unwrap().total, 1);
-    drop(store);
-    let index = home.path().join("search.db");
-    while home.path().join("search.db-wal").exists() {
-        tokio::task::yield_now().await;
-    }
-    fs::write(&index, "not a database. ".repeat(1_000)).unwrap();
-    let store = Store::open(&home.path().join("codexec.db"), Durability::Process).await.unwrap();
-    assert_eq!(store.search(&query, &ALL).await.unwrap().total, 1);
-}
-
-#[tokio::test]
 async fn a_call_has_a_row_before_it_is_sent() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
-    let call = CallStart { server: "db", tool: "query", args: r#"{"n":1}"#, kept_bytes: 1 << 20 };
+    let call = CallStart {
+        server: "db",
+        tool: "query",
+        args: r#"{"n":1}"#,
+        kept_bytes: 1 << 20,
+        after: Duration::from_millis(7),
+    };
     let err = store.begin_call(&id, 1, &call).await.unwrap_err();
     assert_eq!(err.code(), "store_not_running", "no execution, no call");
     begin(&store, &id, "1", at(0)).await.unwrap();
@@ -150,45 +143,47 @@ async fn a_call_has_a_row_before_it_is_sent() {
     store.begin_call(&id, 3, &call).await.unwrap();
     let begun = store.get(&id, &ALL).await.unwrap().unwrap().calls;
     assert_eq!((begun.len(), begun[0].duration), (3, None));
+    assert_eq!(begun[0].after, Some(Duration::from_millis(7)));
     assert_eq!((begun[1].args.len(), begun[1].args_bytes), (64 << 10, 300_002));
 
-    let end = CallEnd {
-        error: None,
-        duration: Duration::from_millis(1),
-        result: Some("[1]"),
-        result_bytes: 3,
-    };
+    let end = CallEnd { error: None, duration: Duration::from_millis(1), result_bytes: 3 };
     store.finish_call(&id, 1, end).await;
-    let too_long = CallEnd { result: Some(&long), result_bytes: 300_002, ..end };
-    store.finish_call(&id, 2, too_long).await;
+    store.finish_call(&id, 2, CallEnd { result_bytes: 300_002, ..end }).await;
     store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await.unwrap();
     let calls = store.get(&id, &ALL).await.unwrap().unwrap().calls;
-    assert_eq!(calls[0].result.as_deref(), Some("[1]"));
-    assert_eq!((calls[1].result.as_deref(), calls[1].result_bytes), (None, Some(300_002)));
+    assert_eq!((calls[0].result_bytes, calls[1].result_bytes), (Some(3), Some(300_002)));
     assert_eq!((calls[1].duration, calls[2].duration), (Some(Duration::from_millis(1)), None));
     assert_eq!(store.begin_call(&id, 4, &call).await.unwrap_err().code(), "store_not_running");
+    let totals = store.count_totals(&ALL).await.unwrap();
+    assert_eq!((totals.calls, totals.result_bytes), (2, 300_005), "those that were answered");
+    assert_eq!((totals.shown_bytes, totals.saved_bytes), (8, 299_997));
+    let others = ReadScope::Of(Identity::parse("token:ann").unwrap());
+    assert_eq!(store.count_totals(&others).await.unwrap().calls, 0);
 }
 
-/// A session may have many calls with long results, which must not all wait in memory.
+/// A session may have many calls with long errors, which must not all wait in memory.
 #[tokio::test]
 async fn many_ends_of_calls_are_written_before_the_execution_ends() {
     let (store, _home) = store().await;
     let id = ExecutionId::from_bits(1);
     begin(&store, &id, "1", at(0)).await.unwrap();
-    let result = format!("\"{}\"", "x".repeat(200_000));
-    for number in 0..8 {
-        let call = CallStart { server: "db", tool: "query", args: "{}", kept_bytes: 1 << 20 };
-        store.begin_call(&id, number, &call).await.unwrap();
-        let end = CallEnd {
-            error: None,
-            duration: Duration::ZERO,
-            result: Some(&result),
-            result_bytes: 1,
+    let message = "x".repeat(4_096);
+    for number in 0..300 {
+        let call = CallStart {
+            server: "db",
+            tool: "query",
+            args: "{}",
+            kept_bytes: 1 << 20,
+            after: Duration::ZERO,
         };
+        store.begin_call(&id, number, &call).await.unwrap();
+        let error = Some(("UPSTREAM_ERROR", message.as_str()));
+        let end = CallEnd { error, duration: Duration::ZERO, result_bytes: 1 };
         store.finish_call(&id, number, end).await;
     }
     let calls = store.get(&id, &ALL).await.unwrap().unwrap().calls;
-    assert!(calls.iter().filter(|call| call.result.is_some()).count() >= 5);
+    let written = calls.iter().filter(|call| call.result_bytes.is_some()).count();
+    assert!((200..300).contains(&written), "{written}");
 }
 
 #[track_caller]

@@ -11,12 +11,8 @@ async fn secrets_are_masked_in_all_texts() {
     let text = |before: &str| format!("{before}\"{secret}\"");
     let request = AdmissionRequest {
         args: vec![secret.clone()],
-        language: Language::TypeScript,
-        code: text("key = "),
         input: Json::parse(text("")).unwrap(),
-        working_dir: None,
-        asked: RequestedLimits::default(),
-        view: ToolView::default(),
+        ..admitted_request(&text("key = "))
     };
     let begin = ExecutionStart {
         id: &id,
@@ -30,13 +26,22 @@ async fn secrets_are_masked_in_all_texts() {
     store.begin(begin).await.unwrap();
     let args = text("");
     store
-        .begin_call(&id, 1, &CallStart { server: "a", tool: "b", args: &args, kept_bytes: 1 << 20 })
+        .begin_call(
+            &id,
+            1,
+            &CallStart {
+                server: "a",
+                tool: "b",
+                args: &args,
+                kept_bytes: 1 << 20,
+                after: std::time::Duration::ZERO,
+            },
+        )
         .await
         .unwrap();
     let end = CallEnd {
         error: Some(("UPSTREAM_ERROR", &secret)),
         duration: Duration::ZERO,
-        result: Some(&args),
         result_bytes: 1,
     };
     store.finish_call(&id, 1, end).await;
@@ -65,27 +70,4 @@ async fn secrets_are_masked_in_all_texts() {
     }
     let log = fs::read_to_string(home.path().join("logs/executions-1970-01-01.jsonl")).unwrap();
     assert!(!log.contains(&secret) && log.contains("masked:github-token"));
-}
-
-/// A test cannot see fsync, only that records are the same with it.
-#[tokio::test]
-async fn records_are_the_same_with_power_durability() {
-    let home = tempfile::tempdir().unwrap();
-    let store = Store::open(&home.path().join("codexec.db"), Durability::Power).await.unwrap();
-    let ends = (0..20).map(|n| {
-        let store = store.clone();
-        tokio::spawn(async move {
-            let id = ExecutionId::from_bits(n);
-            begin(&store, &id, "1", at(0)).await?;
-            store.finish(&id, finish(RecordEnding::Outcome(&Outcome::Cancelled))).await
-        })
-    });
-    for end in ends.collect::<Vec<_>>() {
-        end.await.unwrap().unwrap();
-    }
-    store.flush().await.unwrap();
-    assert_eq!(logs::lines(&home, "executions-1970-01-01.jsonl").len(), 20);
-    let synchronous = |c: &Connection| c.query_row("PRAGMA synchronous", [], |r| r.get(0));
-    let synchronous: u32 = store.queue(synchronous).await.unwrap();
-    assert_eq!(synchronous, 2, "FULL");
 }

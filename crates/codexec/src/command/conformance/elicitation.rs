@@ -1,6 +1,6 @@
 //! A user who submits every elicitation form with its default values.
 
-use codexec_gateway::{Caller, ElicitationSupport, Question};
+use codexec_gateway::{Caller, ElicitationSupport, Question, QuestionSupport};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -12,7 +12,9 @@ pub(super) fn accepting_caller() -> Caller {
             question.answer(json!({"action": "accept", "content": content}));
         }
     });
-    Caller::default().with_questions(questions, ElicitationSupport { forms: true, urls: false })
+    let elicitation = ElicitationSupport { forms: true, urls: false };
+    let support = QuestionSupport { elicitation, ..QuestionSupport::default() };
+    Caller::default().with_questions(questions, support)
 }
 
 fn default_values(schema: Option<&Value>) -> Map<String, Value> {

@@ -16,7 +16,7 @@ use crate::cli::ExecArgs;
 const PIECE_BYTES: usize = 64 << 10;
 
 /// Where the code is.
-enum CodeSource {
+enum CodeArgument {
     Text(String),
     File(PathBuf),
     Stdin,
@@ -63,27 +63,32 @@ fn is_in_background() -> bool {
 pub(super) fn build(args: ExecArgs) -> anyhow::Result<(ExecutionRequest, StdinUse)> {
     let source = find_code(&args)?;
     let reads_input = args.input.as_deref() == Some("-");
-    if reads_input && matches!(source, CodeSource::Stdin) {
+    if reads_input && matches!(source, CodeArgument::Stdin) {
         bail!("the code and --input cannot both come from standard input");
     }
-    let is_code_in_stdin = matches!(source, CodeSource::Stdin);
+    let is_code_in_stdin = matches!(source, CodeArgument::Stdin);
     let (code, found) = match source {
-        CodeSource::Text(code) => (code, None),
-        CodeSource::File(file) => {
+        CodeArgument::Text(code) => (code, None),
+        CodeArgument::File(file) => {
             let code = arguments::read_code(&file)?;
             let language = arguments::language_of(&file).or_else(|| shebang_language(&code));
             (code, language)
         }
-        CodeSource::Stdin => {
+        CodeArgument::Stdin => {
             let code = arguments::read_code_from_stdin("as an argument, with --file, or ")?;
             let language = shebang_language(&code);
             (code, language)
         }
-        CodeSource::Library => (String::new(), None),
+        CodeArgument::Library => (String::new(), None),
     };
     let language = match &args.language {
         Some(name) => arguments::parse_language(name)?,
-        None => found.unwrap_or(Language::TypeScript),
+        // The script has its own.
+        None if args.script.is_some() => Language::TypeScript,
+        None => found.with_context(|| {
+            let all = Language::ALL.map(Language::name).join(", ");
+            format!("the language is missing: name it with --language (-l): {all}")
+        })?,
     };
     let input = match &args.input {
         Some(_) if reads_input => Json::parse(read_input()?).context("--input is not JSON")?,
@@ -121,16 +126,16 @@ fn can_read_stdin(args: &ExecArgs, language: Language, has_input: bool) -> bool 
     }
 }
 
-fn find_code(args: &ExecArgs) -> anyhow::Result<CodeSource> {
+fn find_code(args: &ExecArgs) -> anyhow::Result<CodeArgument> {
     let dash = Path::new("-");
     Ok(match (&args.code, &args.file) {
-        _ if args.script.is_some() => CodeSource::Library,
-        (None, Some(file)) if file != dash => CodeSource::File(file.clone()),
+        _ if args.script.is_some() => CodeArgument::Library,
+        (None, Some(file)) if file != dash => CodeArgument::File(file.clone()),
         (Some(code), _) if code != "-" => match file_named(code, args.language.is_some())? {
-            Some(file) => CodeSource::File(file),
-            None => CodeSource::Text(code.clone()),
+            Some(file) => CodeArgument::File(file),
+            None => CodeArgument::Text(code.clone()),
         },
-        _ => CodeSource::Stdin,
+        _ => CodeArgument::Stdin,
     })
 }
 

@@ -125,10 +125,10 @@ fn repeated(item: &Value) -> Option<Vec<Value>> {
     Some(vec![Value::String(unit.to_owned()); count.parse().expect("a number")])
 }
 
-/// What is looked for is looked for as it stands: no case may want a pattern of us.
+/// What is looked for is looked for as it stands: only answers over HTTP are compared with patterns.
 #[test]
 fn no_case_wants_more_than_literals() {
-    for case in all() {
+    for case in all().into_iter().filter(|case| case.language != "http") {
         for text in case.oracle.forbid.iter().chain(&case.oracle.require) {
             assert!(!text.contains(['*', '+', '?', '[', '(', '|', '^', '$', '\\']), "{}", case.id);
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::bench::{Answered, Bench, answered};
 use super::case::{Case, fill, fill_all, texts};
-use super::host::{AFTERMATH, within};
+use super::host::{SETTLING, within};
 use super::verdict::{Deed, problems, seen, worst};
 use super::{SETTINGS, attempt, skipped, start, steps, toolset_steps};
 
@@ -65,7 +65,7 @@ fn drive(
         "discover" => {
             // A server may still be starting: then the answer says that it is incomplete.
             let mut answered = search(bench);
-            within(AFTERMATH, || {
+            within(SETTLING, || {
                 let is_complete = !answered.text.contains("[incomplete:");
                 if !is_complete {
                     answered = search(bench);

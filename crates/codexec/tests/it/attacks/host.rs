@@ -3,27 +3,18 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::support::descendants;
 
-/// The longest that a test waits for a state of the host that follows an answer. A quiet host needs
-/// milliseconds; the tests of both users share two cores.
-pub(crate) const AFTERMATH: Duration = Duration::from_secs(10);
+pub(crate) use crate::support::within;
 
-/// Waits for a state of the host that nobody announces.
-pub(crate) fn within(patience: Duration, mut is_so: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + patience;
-    loop {
-        if is_so() {
-            return true;
-        }
-        if Instant::now() >= deadline {
-            return false;
-        }
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
+/// What SECURITY.md promises: nothing of a case is left this long after its answer.
+pub(crate) const AFTERMATH: Duration = Duration::from_secs(2);
+
+/// The longest that a test waits for what is not the case's own: a pool that fills up again, a
+/// server that starts. A quiet host needs milliseconds; the tests of both users share two cores.
+pub(crate) const SETTLING: Duration = Duration::from_secs(10);
 
 /// The processes of the sandbox: the zygote's children keep slots, their children run guests.
 #[derive(Clone, Debug, PartialEq)]

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::bench::{Answered, Before, Bench, rows};
 use super::case::Oracle;
-use super::host::{AFTERMATH, free_memory_kib, memory_kib, open_files, within};
+use super::host::{AFTERMATH, SETTLING, free_memory_kib, memory_kib, open_files, within};
 
 /// What came of a case.
 pub(super) struct Deed {
@@ -107,7 +107,7 @@ fn holds(bench: &mut Bench, check: &str, deed: &Deed) -> bool {
         // A pool may still be filling up again.
         limited if limited.starts_with("fd_delta") => {
             let (_, _, limit) = relation(limited);
-            within(AFTERMATH, || measured(bench, "fd_delta", deed) <= limit)
+            within(SETTLING, || measured(bench, "fd_delta", deed) <= limit)
         }
         "quiet(fake)" => {
             let count = || bench.recorders.received("fake").len();

@@ -35,7 +35,10 @@ fn programs_read_standard_input_and_give_their_own_exit_code() {
     assert_eq!(desk.run_with(&["exec", "-l", "py", count], &long), fine("3145728"));
     let given = ["exec", "-l", "bash", "-i", "[1]", "cat"];
     assert_eq!(desk.run_with(&given, "not this"), fine("[1]"));
-    assert_eq!(desk.run_with(&["exec", "-i", "-", "input.a"], r#"{"a": 1}"#), fine("1"));
+    assert_eq!(
+        desk.run_with(&["exec", "-l", "ts", "-i", "-", "input.a"], r#"{"a": 1}"#),
+        fine("1")
+    );
 }
 
 /// Both happen while the code runs: it waits for the answer to what it has written.
@@ -120,7 +123,7 @@ fn each_stream_and_each_failure_has_its_place() {
     let stopped = desk.run(&["exec", "-l", "bash", "-t", "200ms", "echo so far; exec sleep 60"]);
     assert_eq!((stopped.code, stopped.stdout.as_str()), (Some(1), "so far\n"));
     assert!(stopped.stderr.contains("--timeout"), "{stopped:?}");
-    let ran = desk.run(&["exec", "--json", "-t", "0", "1"]);
+    let ran = desk.run(&["exec", "-l", "ts", "--json", "-t", "0", "1"]);
     let value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     assert_eq!((ran.code, &value["outcome"]), (Some(2), &"not_run".into()), "{ran:?}");
 }

@@ -7,7 +7,7 @@ use super::CliHome;
 /// An outcome as JSON, without what differs every time.
 #[track_caller]
 fn check_json(args: &[&str], code: i32, expected: &Value) {
-    let ran = CliHome::new(&[]).run(&[&["exec", "--json"], args].concat());
+    let ran = CliHome::new(&[]).run(&[&["exec", "-l", "ts", "--json"], args].concat());
     let mut value: Value = serde_json::from_str(&ran.stdout).expect("JSON");
     let fields = value.as_object_mut().expect("an object");
     let id = fields.shift_remove("id");

@@ -88,7 +88,7 @@ fn mistakes_are_told_in_words_of_options() {
 #[test]
 fn what_ran_is_found_and_shown() {
     let desk = CliHome::new(&[]);
-    assert_eq!(desk.run(&["exec", "console.log('pears \\u001b[2J'); 1"]).code, Some(0));
+    assert_eq!(desk.run(&["exec", "-l", "ts", "console.log('pears \\u001b[2J'); 1"]).code, Some(0));
     assert_eq!(desk.run(&["exec", "-l", "py", "1/0"]).code, Some(1));
     let all = desk.run(&["logs"]);
     assert_eq!(all.stdout.lines().count(), 3, "{}", all.stdout);
@@ -117,7 +117,7 @@ fn what_ran_is_found_and_shown() {
 #[test]
 fn executions_are_shown_as_they_end() {
     let desk = CliHome::new(&[]);
-    assert_eq!(desk.run(&["exec", "'before'"]).code, Some(0));
+    assert_eq!(desk.run(&["exec", "-l", "ts", "'before'"]).code, Some(0));
     let mut follow = command(desk.path());
     follow.args(["logs", "--follow"]).stdin(Stdio::null()).stdout(Stdio::piped());
     let mut follow = follow.spawn().expect("codexec starts");
@@ -128,7 +128,7 @@ fn executions_are_shown_as_they_end() {
         assert!(found.is_some(), "{what}");
     };
     find("'before'");
-    assert_eq!(desk.run(&["exec", "'after'"]).code, Some(0));
+    assert_eq!(desk.run(&["exec", "-l", "ts", "'after'"]).code, Some(0));
     find("'after'");
     follow.kill().expect("killed");
     follow.wait().expect("it ends");

@@ -63,9 +63,9 @@ fn with_variable(
 #[test]
 fn values_are_indented_and_errors_are_coloured() {
     let desk = CliHome::new(&[]);
-    let shown = at_terminal(&desk, &[], &["exec", "({ a: [1], b: 'x' })"]);
+    let shown = at_terminal(&desk, &[], &["exec", "-l", "ts", "({ a: [1], b: 'x' })"]);
     assert_eq!(shown, (Some(0), "{\n  \"a\": [\n    1\n  ],\n  \"b\": \"x\"\n}\n".to_owned()));
-    let failing = ["exec", "throw new Error('boom')"];
+    let failing = ["exec", "-l", "ts", "throw new Error('boom')"];
     let (code, shown) = at_terminal(&desk, &[], &failing);
     assert!(code == Some(1) && shown.contains("\u{1b}[31mRUNTIME_ERROR\u{1b}[0m: boom"), "{shown}");
     let (_, plain) = with_variable(&desk, &[], &failing, ("NO_COLOR", "1"));

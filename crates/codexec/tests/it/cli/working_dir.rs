@@ -18,7 +18,7 @@ fn a_working_dir_is_explained() {
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""));
         assert!(ran.stderr.ends_with("is private\n"), "{}", ran.stderr);
     }
-    let ran = desk.run(&["exec", "-w", "/usr", "1"]);
+    let ran = desk.run(&["exec", "-l", "ts", "-w", "/usr", "1"]);
     let no_files = "--working-dir: typescript code has no files; use python, bash or node";
     assert_eq!(ran, refused(no_files));
 }

@@ -5,7 +5,8 @@
 //! of these give, `json resource` lists the files that the last program left. A file that is named
 //! behind the fence is there for the programs that follow, which then work in its directory; as
 //! `config.toml` it holds the settings of the whole page. `py session` is code for the session of
-//! the page. Of `sh`, the commands of codexec itself have to be understood.
+//! the page. Of `sh`, the commands of codexec itself have to be understood here; `terminal` runs
+//! them.
 
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;

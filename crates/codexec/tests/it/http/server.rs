@@ -164,6 +164,36 @@ impl Server {
         read_answer(self.open(method, path, headers, body))
     }
 
+    /// Sends a request to the REST API; `body` is JSON, or nothing.
+    pub(crate) fn api(&self, token: &str, method: &str, path: &str, body: &Value) -> Answer {
+        read_answer(self.open_api(token, method, path, body))
+    }
+
+    /// Sends a request to the REST API that may be answered with a stream.
+    pub(crate) fn open_api(
+        &self,
+        token: &str,
+        method: &str,
+        path: &str,
+        body: &Value,
+    ) -> TcpStream {
+        let mut headers = vec![("X-API-Key", token)];
+        let text = match body {
+            Value::Null => String::new(),
+            Value::Object(_) if body.get("stream") == Some(&json!(true)) => {
+                headers.push(("Accept", "text/event-stream"));
+                let mut body = body.clone();
+                body.as_object_mut().expect("an object").remove("stream");
+                body.to_string()
+            }
+            body => body.to_string(),
+        };
+        if !body.is_null() {
+            headers.push(("Content-Type", "application/json"));
+        }
+        self.open(method, &format!("/api/v1{path}"), &headers, &text)
+    }
+
     /// Posts JSON-RPC to `path` with a token; further headers decide the era.
     pub(crate) fn post(
         &self,
@@ -244,6 +274,17 @@ impl Answer {
         serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("no JSON: {self:?}"))
     }
 
+    /// The events of a stream: their names and data.
+    pub(crate) fn events(&self) -> Vec<(String, Value)> {
+        let parse = |event: &str| {
+            let mut lines = event.lines();
+            let name = lines.next()?.strip_prefix("event: ")?.to_owned();
+            let data = lines.next()?.strip_prefix("data: ")?;
+            Some((name, serde_json::from_str(data).expect("JSON")))
+        };
+        self.body.split("\n\n").filter_map(parse).collect()
+    }
+
     /// The last JSON-RPC message, whether it came as JSON or in a stream.
     pub(crate) fn message(&self) -> Value {
         let mut lines = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
@@ -284,16 +325,7 @@ fn unchunk(mut rest: &str) -> String {
 
 /// Waits until a guest of this server has, or no longer has, a process with this argument.
 pub(crate) fn wait_for_process(server: &Server, argument: &str, expected: bool) {
-    let has = |pid: &u32| {
-        let line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
-    };
-    let deadline = Instant::now() + PATIENCE;
-    while crate::support::descendants(server.child.id()).iter().any(has) != expected {
-        assert!(Instant::now() < deadline, "process with {argument}: not {expected} in time");
-        // The kernel tells nobody but the parent about a process.
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
+    crate::support::wait_for_process(server.child.id(), argument, expected);
 }
 
 /// Sends SIGTERM.

@@ -1,4 +1,4 @@
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Seed, like};
 
@@ -27,6 +27,33 @@ fn code_that_succeeds() {
         assert_eq!(ran[key], example[key], "{key}");
     }
     assert!(ran["execution_id"].as_str().expect("an id").starts_with("exec_"));
+}
+
+/// The text stays as it was; a file is one more block, and can be read.
+#[test]
+fn files_that_code_leaves_are_linked() {
+    let seed = &mut Seed::start();
+    let code = "open('report.csv', 'w').write('x,y')";
+    let save = json!({"name": "report", "language": "python", "code": code, "description": "x"});
+    seed.done("save_script", &save);
+    for (tool, arguments) in [
+        ("execute_code", json!({"language": "python", "code": code})),
+        ("run_script", json!({"name": "report"})),
+    ] {
+        let call = json!({"name": tool, "arguments": arguments});
+        let reply = seed.client.request("tools/call", &call);
+        let content = reply["result"]["content"].as_array().expect("content");
+        let [text, link] = content.as_slice() else { panic!("{content:?}") };
+        let ran: Value = serde_json::from_str(text["text"].as_str().expect("text")).expect("JSON");
+        let id = ran["execution_id"].as_str().expect("an id");
+        let uri = format!("codexec://executions/{id}/artifacts/report.csv");
+        assert_eq!(
+            (&link["type"], &link["name"], &link["uri"]),
+            (&json!("resource_link"), &json!("report.csv"), &json!(uri))
+        );
+        let read = seed.client.request("resources/read", &json!({"uri": uri}));
+        assert_eq!(read["result"]["contents"][0]["text"], "x,y", "{tool}: {read}");
+    }
 }
 
 #[test]

@@ -164,7 +164,8 @@ fn a_bare_variable_counts_with_its_toolset_only() {
 fn how_much_is_told() {
     let home = Home::new(&[("servers.json", "{\"mcpServers\": {}}")]);
     let told = |toolset: &str, variables: &[(&str, &str)]| {
-        let args = ["--toolset", toolset, "--mcp-config", "servers.json", "exec", "return 1"];
+        let args =
+            ["--toolset", toolset, "--mcp-config", "servers.json", "exec", "-l", "ts", "return 1"];
         let (code, _, told) = home.run(&args, variables);
         assert_eq!(code, 0, "{told}");
         told.contains("DEBUG")

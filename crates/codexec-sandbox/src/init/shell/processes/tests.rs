@@ -55,3 +55,16 @@ fn the_table_has_this_process_with_its_parent() {
     let now = ProcessTable::read();
     assert_eq!(now.0.get(&id).map(|process| process.parent), Some(parent));
 }
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "a test's own process")]
+fn a_process_without_children_has_none() {
+    use std::process::{Command, Stdio};
+    let mut cat = Command::new("cat").stdin(Stdio::piped()).spawn().expect("a child");
+    let id = i32::try_from(cat.id()).expect("an id");
+    assert!(has_only_child(id, None));
+    assert!(!has_only_child(id, Some(id)));
+    cat.kill().expect("killed");
+    cat.wait().expect("it ends");
+    assert!(!has_only_child(id, None), "there is no such process");
+}
